@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import os
+import sqlite3
 import sys
 import time
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -41,9 +43,10 @@ from app.ui.patient_start import require_port
 from app.ui.process_limits import allow_many_files, prepare_environment
 from app.ui.share import Share
 from app.ui.single_instance import Instance
+from app.ui.state import pausing
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tabs import loras, models, other_machines, shelf, styles, welcome
+from app.ui.tabs import loras, models, other_machines, pause, shelf, styles, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 from app.window import choice
 
@@ -164,8 +167,11 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     if own is not None:
         own.start()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
-    keeper = Keeper(home, options.pretend, rest_s=rest_s)
-    desk = Desk(keeper, Settings(home.settings))
+    settings = Settings(home.settings)
+    keeper = Keeper(
+        home, options.pretend, rest_s=rest_s, paused=pausing.find_reason(settings.get(pausing.SAVED, {}), datetime.now(), idle_s=0.0)
+    )
+    desk = Desk(keeper, settings)
     sharing = Share(desk, partial(open_tunnel, folder=home.root / "tunnel"), options.host, tls)
     code = 1
     with end_in_time(desk.leaving, lambda: code):
@@ -184,7 +190,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             desk.others.resume()
             if options.share_hours:
                 start_sharing(sharing, options.share_hours)
-            back_up_until_left(desk)
+            look_until_left(desk)
             code = 0 if own is not None and own.ended else 1
         except KeyboardInterrupt:
             code = 0
@@ -212,10 +218,12 @@ def choose_port(options: LaunchOptions, instance: Instance) -> int | None:
     return last
 
 
-def back_up_until_left(desk: Desk) -> None:
-    """Wait until the window is to end; look once an hour whether the database needs its daily backup."""
+def look_until_left(desk: Desk) -> None:
+    """Wait until the window is to end; look each second whether jobs may run, once an hour whether the database needs its daily backup."""
     looked_s = -math.inf
     while not desk.leaving.wait(WAIT_S):
+        with suppress(Trouble, OSError, sqlite3.Error):
+            desk.pausing.look()
         if time.monotonic() - looked_s > BACKUP_LOOK_S:
             backups.make_daily_backup(desk.keeper.home)
             looked_s = time.monotonic()
@@ -232,7 +240,7 @@ def start_server(
     gradio_endpoints.answer_when_begun(window, desk)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *loras.routes(desk), *styles.routes(desk), *welcome.routes(desk),
-        *other_machines.routes(desk), *openai.routes(desk), *a1111.routes(desk),
+        *other_machines.routes(desk), *pause.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(

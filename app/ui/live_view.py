@@ -26,7 +26,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.other_machines import LARGER
 from app.ui.state.person import OWNER, Person
-from app.ui.tabs import machine_view, other_machines, paint_view, speak_view
+from app.ui.tabs import machine_view, other_machines, paint_view, pause, speak_view
 from app.ui.tabs.curve_view import slider_step
 
 _log = logging.getLogger(__name__)
@@ -61,6 +61,8 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     }
     with _alone("queue"):
         answer["queue"] = desk.jobs.list_queue(person)
+    with _alone("pause"):
+        answer["pause"] = pause.pause_view(desk, spoken)
     with _alone("interrupted"):
         answer["interrupted"] = paint_view.interrupted_view(desk, person, spoken)
     with _alone("strip"):

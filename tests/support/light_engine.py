@@ -22,6 +22,7 @@ from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.tasks import MaintenanceTask
 from app.engine.keeper import worker
 from app.engine.models.on_disk import find_limits
 from app.engine.speech.sound import spoken_parts
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 SENDING = threading.Lock()
 LIVES = "lives.json"
 """What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies ("never": it loads
-for ever), and what place it blocks."""
+for ever), what place it blocks, and after how many parts it does nothing more."""
 
 
 def replace_engines(patch: pytest.MonkeyPatch) -> None:
@@ -76,6 +77,8 @@ def beat(pipe: Connection) -> None:
 
 def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> None:
     request, job = order.request, Path(order.folder)
+    if isinstance(request, MaintenanceTask):
+        return told(pipe, JobEvent(order.job, Finished((), 0.0, 0.0, "checks", 0)))
     assert isinstance(request, SpeechRequest)
     told(pipe, JobEvent(order.job, Loading("light", say("test.loading", "loading"))))
     if life.get("dies") == "loading":
@@ -92,8 +95,9 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
                 die()
             speak(job, index, part.text)
             made += 1
-        told(pipe, JobEvent(order.job, Step(index + 1, len(parts), 1.0, "frames", None, Reading(), part=index, parts=len(parts))))
-        told(pipe, JobEvent(order.job, PartDone(index, len(parts), str(SPOKEN.shown(job, index)), part.text, 5, 0.5)))
+            if made == life.get("waits"):
+                return tell_part(pipe, order.job, job, index, part.text, len(parts))
+        tell_part(pipe, order.job, job, index, part.text, len(parts))
     if blocks := life.get("blocks"):
         Path(str(blocks)).mkdir()
     if life.get("dies") == "joining":
@@ -101,6 +105,11 @@ def run(pipe: Connection, home: Home, order: Run, life: dict[str, object]) -> No
     target = job / "speech.wav"
     target.write_bytes(SPOKEN.shown(job, 0).read_bytes())
     told(pipe, JobEvent(order.job, Finished((str(target),), 1.0, 1.0, "frames", 0, 1.0)))
+
+
+def tell_part(pipe: Connection, name: str, job: Path, index: int, words: str, parts: int) -> None:
+    told(pipe, JobEvent(name, Step(index + 1, parts, 1.0, "frames", None, Reading(), part=index, parts=parts)))
+    told(pipe, JobEvent(name, PartDone(index, parts, str(SPOKEN.shown(job, index)), words, 5, 0.5)))
 
 
 def ignore_stop(pipe: Connection) -> None:

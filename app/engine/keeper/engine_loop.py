@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from app.base.disk_faults import is_disk_full
+from app.base.sentence import Sentence
 from app.base.trouble import DiskFull
 from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Planned, Ready, Report, Run, Stop
@@ -47,8 +48,8 @@ def find_step_s(step: Step | None) -> float:
 
 
 class EngineLoop:
-    """What the engine does changes in its thread only. Other threads read, call `wake`, `withdraw` and `stop`, and `end` and `settle` of its `ends`; these
-    change single entries of a set, list or dict, each in one step."""
+    """What the engine does changes in its thread only. Other threads read, call `wake`, `withdraw`, `stop` and `pause`, and `end` and `settle` of its
+    `ends`; these change single entries of a set, list or dict, each in one step."""
 
     def __init__(
         self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, status: EngineStatus,
@@ -66,6 +67,7 @@ class EngineLoop:
         self.ends = JobEnds(stores, board, patient)
         self._room = DiskRoom(stores.home, waits=patient)
         self._stumbles = 0
+        self._pause: Sentence | None = None
         self._woken, self._waker = multiprocessing.Pipe(duplex=False)
         self._closing = False
         self._thread = threading.Thread(target=self._loop, name="keeper", daemon=True)
@@ -92,6 +94,12 @@ class EngineLoop:
         self.ends.stopping.add(job)
         if not self.withdraw(job):
             self._engine.send(Stop(job))
+
+    def pause(self, reason: Sentence | None) -> None:
+        """Begin no job any more and give the device and its memory back, with the running job back in its place; None: go on."""
+        if reason != self._pause:
+            self._pause = reason
+            self.wake()
 
     def close(self) -> None:
         self._closing = True
@@ -121,7 +129,13 @@ class EngineLoop:
         if self._orphan is not None:
             self._retry(*self._orphan)
             self._orphan = None
-        self._engine.start_if_due()
+        pause = self._pause
+        if pause != self._status.state.paused:
+            self._status.set(paused=pause)
+        if pause is not None and not self._works_for_task():
+            self._rest()
+        else:
+            self._engine.start_if_due()
         if self._engine.gave_up:
             self._give_up()
         elif self._ending is not None:
@@ -133,6 +147,28 @@ class EngineLoop:
         self._watch()
         running = self._run.job if self._run is not None else ""
         self.ends.tidy_next(running)
+
+    def _works_for_task(self) -> bool:
+        """Tell whether the engine is needed during a pause: for what somebody asked for at once, to store an end, and to find out what machine
+        this is."""
+        running = self._run is not None and is_task(self._run.job)
+        return running or self._queue.has_tasks or self._ending is not None or self._status.state.hardware is None
+
+    def _rest(self) -> None:
+        """End the engine. Its job goes back to its place in the queue, and on from what is stored: the last step, the last second of speech."""
+        child, run = self._engine.child, self._run
+        if child is None:
+            return
+        self._drain(child)  # what was said before still counts, an end above all
+        if self._run is not run or self._engine.child is not child or self._ending is not None:
+            return
+        child.end(patience_s=0 if run is not None else 1)
+        self._engine.child = self._run = None
+        self._status.set(ready=False, model="", job="")
+        if run is not None and run.job in self.ends.stopping:
+            self._finish(run.job, Stopped((), 0.0))
+        elif run is not None:
+            self._queue.hold(run)
 
     def _recover(self, fault: Exception) -> None:
         """Report a fault of the keeper and rebuild its state from journal and folders. The engine's messages meanwhile

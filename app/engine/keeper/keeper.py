@@ -69,10 +69,11 @@ class Keeper:
         rest_s: float = 0.0,
         patient: bool = True,
         engine: EngineLife | None = None,
+        paused: Sentence | None = None,
     ) -> None:
         """`rest_s`: delay of the engine's start, unless something is asked for. `patient`: jobs wait while the engine
         cannot start; a command cannot be repaired meanwhile, so its job fails. `engine`: in place of one that starts
-        processes."""
+        processes. `paused`: why no job is begun, until `pause` says otherwise."""
         self.home, self.pretended = home.create(), pretended
         self.database = open_database(self.home, alone=patient)
         self.journal = Journal(self.database)
@@ -90,6 +91,7 @@ class Keeper:
         self._loop = EngineLoop(
             self.stores, self.engine, self._queue, self.board, self.status, quiet_s=quiet_s, rest_s=rest_s, patient=patient
         )
+        self._loop.pause(paused)
         if not self.database.stands_in:
             self._tidy()
         self._loop.start()
@@ -311,6 +313,10 @@ class Keeper:
         """Apply to a running job and to all later ones."""
         self.engine.dial.chunk = chunk
         self.engine.send(self.engine.dial)
+
+    def pause(self, reason: Sentence | None) -> None:
+        """Begin no job and give the device back, with the reason that the page shows; None: go on."""
+        self._loop.pause(reason)
 
     def free(self) -> None:
         self.engine.send(Free())

@@ -41,3 +41,5 @@ class EngineState:
     """It failed to start so often that it is retried only now and then."""
     obstacle: Sentence | None = None
     """What prevents jobs from running even if the engine is ready; None once they can."""
+    paused: Sentence | None = None
+    """Why no job is begun though all could run: somebody paused them, or they are to run at other times."""

@@ -52,6 +52,10 @@ class WorkQueue:
             self._tasks.clear()
         return dropped
 
+    @property
+    def has_tasks(self) -> bool:
+        return bool(self._tasks)
+
     def take(self, died: Callable[[str], Died | None]) -> Run | None:
         """Take the next one and hold it until `release`. `died`: what killed the engine during a job before."""
         with self._lock:

@@ -19,7 +19,7 @@ ElementId = Literal[
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
-Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title", "h-help"]
+Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title", "h-help", "h-pause"]
 """Elements that a script makes."""
 
 Field = Literal[
@@ -84,6 +84,7 @@ ROUTES: Final = (
     Address("hearth/sheet"),
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
+    Address("hearth/pause/{act}", "POST", ("until", "when", "begin", "end")),
     Address("hearth/listen/{act}", "POST"),
     Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
     Address("hearth/cast", fields=("model",)),
@@ -133,6 +134,7 @@ ROUTES: Final = (
 
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
+    "hearth/pause/{act}": ("hold", "resume", "plan", "wait", "go-on-battery"),
     "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
     "hearth/edit/{act}": ("line", "words", "up", "down", "pause", "speak", "take", "back", "script"),
     "hearth/engine/{act}": ("again", "repair"),
@@ -199,6 +201,7 @@ class Live(TypedDict, total=False):
     interrupted: View | None
     measuring: View
     machines: View
+    pause: View
 
 
 SWITCHES: Final = ("help", "language", "chime", "light")

@@ -61,7 +61,7 @@ def name_model(title: str, plan: Plan) -> Sentence:
 
 def doing_text(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
-        if state.obstacle is not None:
+        if state.obstacle is not None or (state.paused is not None and not state.ready):
             return text("strip.held", "paused", spoken)
         if state.ready:
             return text("strip.ready", "ready", spoken)

@@ -27,6 +27,7 @@ from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
 from app.ui.state.other_machines import OtherMachines
+from app.ui.state.pausing import Pausing
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings
 
@@ -50,6 +51,7 @@ class Desk:
     loras: LoraDesk = field(init=False)
     others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
+    pausing: Pausing = field(init=False)
 
     def __post_init__(self) -> None:
         self.keeper.set_chunk(parse_kept_chunk(self.settings.get("choice")))
@@ -65,6 +67,7 @@ class Desk:
         self.loras = LoraDesk(self.keeper, self.settings)
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)
+        self.pausing = Pausing(self.keeper, self.settings)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

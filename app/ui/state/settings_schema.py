@@ -109,6 +109,20 @@ class BeforeValues(TypedDict, total=False):
     paint: PaintValues
 
 
+_Minute = Annotated[int, Field(ge=0, lt=1440)]
+
+
+class PauseValues(TypedDict, total=False):
+    """When jobs run: `pausing.find_reason`."""
+
+    held: bool
+    until_s: Annotated[float, _range(0, 1e11)] | None
+    hours: tuple[_Minute, _Minute] | None
+    """Minutes of the day between which they do."""
+    away: bool
+    plugged: bool
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -130,6 +144,7 @@ class SettingsValues(TypedDict, total=False):
     drafts: dict[str, Words | list[Words]]
     before: BeforeValues
     greeted: bool
+    pause: PauseValues
     window: WindowValues
 
 

@@ -13,6 +13,7 @@ import { copyReport, keepLooking, lookAt } from "./machine.js";
 import "./machines.js";
 import "./microphone.js";
 import { paintedBy } from "./paint.js";
+import "./pause.js";
 import { isFramed, startFiles } from "./picture.js";
 import "./queue.js";
 import "./prompts.js";

@@ -123,7 +123,7 @@ area("#h-strip", (element, { notices, standing }) => {
 
 // Interrupted jobs: one line for all of them, two answers.
 area("#h-strip", (element, { interrupted, notices, standing }) => {
-  let banner = document.querySelector("#h-interrupted");
+  let banner = document.querySelector("#h-interrupted:not(.h-paused)");
   if (standing || notices?.length || own.length) return;
   if (!interrupted) return banner?.remove();
   if (!banner) {

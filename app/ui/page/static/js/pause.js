@@ -1,0 +1,72 @@
+// Pause: the chip in the strip and its dialog, the banner that says why jobs wait, and the question when the battery runs.
+import { el, makeButton, show, text } from "./elements.js";
+import { area, post, soon } from "./hearth.js";
+import { t } from "./words.js";
+
+const WHEN = { any: () => t("pause.any", "At any time"), hours: () => t("pause.within", "Only between"), away: () => t("pause.while-away", "Only while nobody uses this computer") };
+let /** @type {View} */ view = null;
+
+/** @param {string} what @param {object} given @param {any} told where a refusal is shown */
+async function act(what, given = {}, told = null) {
+  const answer = await post(`hearth/pause/${what}`, given), { trouble } = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }));
+  if (told) [told.hidden, told.textContent] = [!trouble, trouble ?? ""];
+  soon();
+  return !trouble;
+}
+
+function open() {
+  const dialog = el(`<dialog class="h-dialog h-pausing" aria-labelledby="h-pause"><h2 id="h-pause"></h2><p class="h-soft"></p><p class="h-trouble" role="alert" hidden></p>
+    <p class="h-one"></p><fieldset><legend></legend></fieldset><form method="dialog"><button class="h-chip"></button></form></dialog>`);
+  const [title, why, told, now, plan, close] = ["h2", ".h-soft", ".h-trouble", ".h-one", "fieldset", "form button"].map((each) => dialog.querySelector(each));
+  text(title, t("pause.title", "Pause"));
+  text(why, t("pause.why", "The running job stops within a moment, and the card and its memory are free. It goes on from its last step, also after a restart."));
+  text(dialog.querySelector("legend"), t("pause.when", "When jobs run"));
+  text(close, t("pause.close", "Close"));
+  const until = el(`<input type="time" class="h-field" value="${view.end}">`);
+  until.setAttribute("aria-label", t("pause.until-label", "Time at which jobs go on"));
+  const hold = async (given) => (await act("hold", given, told)) && dialog.close();
+  now.append(makeButton(t("pause.now", "Pause now"), () => hold({}), "h-chip h-go-on"), makeButton(t("pause.until-go", "Pause until"), () => hold({ until: until.value }), "h-chip"), until);
+  const [begin, end] = ["begin", "end"].map((each) => el(`<input type="time" class="h-field" value="${view[each]}">`));
+  begin.setAttribute("aria-label", t("pause.begin", "Jobs may begin at"));
+  end.setAttribute("aria-label", t("pause.end", "Jobs wait from"));
+  const send = () => act("plan", { when: dialog.querySelector("fieldset :checked").value, begin: begin.value, end: end.value }, told);
+  for (const when of Object.keys(WHEN)) {
+    const row = el(`<p><label><input type="radio" name="h-when" value="${when}"> <span></span></label></p>`);
+    text(row.querySelector("span"), WHEN[when]());
+    row.querySelector("input").checked = view.when === when;
+    if (when === "hours") row.append(begin, el(`<span aria-hidden="true">–</span>`), end);
+    plan.append(row);
+  }
+  plan.addEventListener("change", ({ target }) => (target.type === "radio" || dialog.querySelector('[value="hours"]').checked) && send());
+  show(dialog);
+  now.firstElementChild.focus();
+}
+
+area("#h-strip", (element, { strip, queue, pause }) => {
+  view = pause;
+  let button = element.querySelector(".h-pause");
+  if (!pause) return button?.remove();
+  if (!button) {
+    button = makeButton("", open, "h-chip h-pause");
+    element.querySelector(".h-doing")?.after(button);
+  }
+  button.hidden = Boolean(pause.reason) || !(strip.job || queue?.length || pause.when !== "any");
+  text(button, t("pause.button", "Pause"));
+});
+
+// One banner for both: why jobs wait, or the question about the battery.
+area("#h-strip", (element, { pause, standing, notices, interrupted }) => {
+  const words = pause?.asks || pause?.reason;
+  let banner = document.querySelector("#h-interrupted.h-paused");
+  if (!words || standing || notices?.length || interrupted) return banner?.remove();
+  const asks = String(Boolean(pause.asks));
+  if (banner?.dataset.asks !== asks) {
+    banner?.remove();
+    banner = el(`<div id="h-interrupted" class="h-paused" role="status"><span></span></div>`);
+    banner.dataset.asks = asks;
+    element.after(banner);
+    if (pause.asks) banner.append(makeButton(t("pause.wait", "Pause until plugged in"), () => act("wait"), "h-chip"), makeButton(t("pause.go-on", "Continue"), () => act("go-on-battery"), "h-chip"));
+    else banner.append(makeButton(t("pause.resume", "Resume now"), () => act("resume"), "h-chip"), makeButton(t("pause.change", "When jobs run…"), open, "h-chip"));
+  }
+  text(banner.firstElementChild, words);
+});
