@@ -5,36 +5,29 @@ from __future__ import annotations
 import difflib
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 
 from app.base.commands import COMMANDS, STARTS, WORDS
 from app.base.sentence import say
 from app.launcher import checks, install, slot_lock, slots, supervisor, update
-from app.launcher.console import WINDOWS, Refused, tell
+from app.launcher.console import Refused, tell
+from app.launcher.supervisor import run_command
 
 RENEW = "renew"
 """The second half of an update, which start.py alone asks for."""
-OWN = {**STARTS, RENEW: "the second half of an update, for start.py alone"}
+PREPARE = "prepare"
+"""What the window has done beside itself, and an update by its release's own code: `prepare update`, `prepare environment NAME ...`."""
+OWN = {**STARTS, **dict.fromkeys((RENEW, PREPARE), "the second half of an update, for start.py alone")}
 """Commands that are carried out here; app/base/commands.py holds Hearth's."""
-
-
-def run_command(command: Sequence[str]) -> int:
-    """Replace this process by the command; on Windows, which cannot do that, wait for it."""
-    if not WINDOWS:
-        os.execv(command[0], list(command))
-    child = subprocess.Popen(command)
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:  # the child gets it too and reports how it ends
-            continue
 
 
 def refuse_unknown(verb: str) -> None:
     """Refuse a mistyped command before making the environment, which takes minutes."""
     known = sorted({*STARTS, *COMMANDS})
-    if verb not in known and verb != RENEW:
+    if verb not in {*known, *OWN}:
         near = tuple(difflib.get_close_matches(verb, known))
         if near:
             raise Refused(say("start.near-command", 'There is no command "{name}". Similar ones: {near}.', name=verb, near=near))
@@ -80,7 +73,7 @@ def help_with(verb: str) -> str:
 
 def refuse_words(verb: str, words: Sequence[str]) -> None:
     """Refuse words that a command does not know, before anything is done."""
-    if words and verb not in ("add", "test"):
+    if words and verb not in ("add", "test", PREPARE):
         raise Refused(
             say("start.no-words", "start.py {command} takes no other words ({words}). Nothing was done.", command=verb, words=tuple(words))
         )
@@ -98,6 +91,14 @@ def main(words: Sequence[str], help_text: str) -> int:
             )  # of the others' options only the environment knows
             return 0
         folder = made or slots.find_folder()
+        if verb == PREPARE:
+            return update.prepare(words[1:], folder)
+        opens = verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version"))
+        if opens:
+            with suppress(Refused):  # while another Hearth runs, it waits for a later start
+                install.switch(folder)
+        if verb != RENEW and (current := slots.find_code(folder)) != slots.TOP:
+            return run_command([sys.executable, str(current / "start.py"), *words])
         if list(words) == ["update", "--back"]:
             verb, words = "back", ["back"]
         if verb in OWN:
@@ -106,7 +107,7 @@ def main(words: Sequence[str], help_text: str) -> int:
             refuse_mistyped("open" if verb.startswith("-") else verb, words if verb.startswith("-") else words[1:])
         if verb in ("update", "back", RENEW):
             return update.step(verb, folder)
-        if verb in ("", "open") or (verb.startswith("-") and verb not in ("-h", "--help", "--version")):
+        if opens:
             return supervisor.run_window(words, folder)
         want = slots.read_requirements()
         if verb == "repair":

@@ -22,6 +22,7 @@ from app.base.languages import ENGLISH, languages, templates, word_for
 from app.base.paths import Home, assets, home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
+from app.launcher.slots import find_place
 
 TOP = Path(__file__).parents[2]
 IDENTIFIER = "io.github.hearth-app.hearth"
@@ -39,7 +40,7 @@ class AppFile:
 
 def start_command(system: str) -> list[str]:
     """Return the command that starts Hearth from anywhere: the checkout's launcher, or this Python if installed with pip."""
-    launcher = TOP / ("Hearth.bat" if system == "Windows" else "hearth.sh")
+    launcher = find_place(TOP) / ("Hearth.bat" if system == "Windows" else "hearth.sh")
     return [str(launcher)] if launcher.is_file() else [sys.executable, "-I", "-m", "app"]
 
 
@@ -253,7 +254,8 @@ def main(args: argparse.Namespace) -> int:
     if where.models.is_dir():
         tell(say("install.models", "Downloaded models are still in {models}", models=str(where.models)))
     if (TOP / "start.py").is_file():
-        tell(say("install.folder", "The program itself is the folder {top}. Delete it to remove Hearth completely.", top=str(TOP)))
+        top = find_place(TOP)
+        tell(say("install.folder", "The program itself is the folder {top}. Delete it to remove Hearth completely.", top=str(top)))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,24 +20,62 @@ BY_ITSELF = frozenset({"window"})
 
 def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None = None) -> Path:
     """Make a new environment in the other slot, check it, then swap. Call under the lock; the old slot stays."""
+    new = make_beside(folder, want, (), check)
+    slots.write_current(folder, new, slots.version_of())
+    return new
+
+
+def make_beside(folder: Path, want: Requirements, extras: Sequence[str], check: Callable[[Path], None] | None) -> Path:
+    """Make a new environment in the other slot, with the extras of the old one and these, and check it. Call under the lock."""
     old = slots.current_slot(folder)
     new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
         tell(say("start.interrupted", "An earlier installation was interrupted; starting it again."))
+    slots.forget_ready(folder)
     if slots.read_way_back(folder).get("slot") == new.name:
         slots.write_way_back(folder, {})
     make_environment(new, want)
-    for name in sorted((slots.read_extras(slots.read_stamp(old)).keys() | BY_ITSELF) & want.extras.keys() - {"test"}):
+    for name in sorted((slots.read_extras(slots.read_stamp(old)).keys() | BY_ITSELF) & want.extras.keys() - {"test", *extras}):
         try:
             add(new, want, name)
         except Refused as fault:
             tell(
                 say("start.without", "{fault} Continuing without {name}; {hearth} add {name} tries again.", fault=fault.sentence, name=name)
             )
+    for name in extras:
+        add(new, want, name)
     if check:
         check(new)
-    slots.replace_text(folder / "current", new.name)
     return new
+
+
+def switch(folder: Path) -> None:
+    """Make current what was made and tested beside an open Hearth; refuse while a process runs from an environment."""
+    if not slots.read_ready(folder):
+        return
+    slot_lock.require_unused(*slots.both_slots(folder))
+    with slots.lock_releases(folder, wait=False), slots.lock(folder, wait=False):
+        said = slots.read_ready(folder)
+        new, version = folder / said.get("slot", ""), said.get("version", "")
+        before = (slots.current_slot(folder), slots.current_version(folder))
+        if (
+            slots.read_stamp(new)
+            and (not version or (folder / slots.VERSIONS / version / "start.py").is_file())
+            and (new, version) != before
+        ):
+            if said.get("undo"):
+                slots.write_way_back(folder, {"slot": before[0].name, "commit": "", "version": before[1]})
+            slots.write_current(folder, new, version)
+        slots.forget_ready(folder)
+        discard_versions(folder)
+
+
+def discard_versions(folder: Path) -> None:
+    """Remove releases that are neither current, nor about to be, nor the way back, and what of one was left half done. Call under the releases' lock."""
+    keep = {slots.current_version(folder), slots.read_ready(folder).get("version", ""), slots.read_way_back(folder).get("version", "")}
+    for each in (folder / slots.VERSIONS).glob("*"):
+        if each.name not in keep and each != TOP:
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def repair(folder: Path, want: Requirements) -> None:
@@ -50,9 +88,9 @@ def repair(folder: Path, want: Requirements) -> None:
 
 
 def discard_old(folder: Path) -> None:
-    """Remove the environment that is neither used nor the way back. Call under the lock; if a process runs from it, a later start does it."""
+    """Remove the environment that is neither used, nor about to be, nor the way back. Call under the lock; if a process runs from it, a later start does it."""
     old = slots.other_slot(slots.current_slot(folder))
-    if old.is_dir() and slots.read_way_back(folder).get("slot") != old.name:
+    if old.is_dir() and old.name not in (slots.read_way_back(folder).get("slot"), slots.read_ready(folder).get("slot")):
         with suppress(Refused), slot_lock.emptied(old):
             shutil.rmtree(old, ignore_errors=True)
 
@@ -81,6 +119,8 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
                 discard_old(folder)
         return slot
     with slots.lock(folder):
+        if slots.find_code(folder) != TOP:
+            raise Refused(say("start.changed", "Hearth was updated meanwhile. Start it again."))
         slot = slots.current_slot(folder)
         said = slots.read_stamp(slot)
         if not slots.serves(said, want):

@@ -1,7 +1,7 @@
-"""Find the environment's two slots, read and write their stamps, and lock them.
+"""Find the environment's two slots and the versions of the code, read and write their stamps, and lock them.
 
-There are two slots, `a` and `b`, and a file that names the current one. An environment is never moved, and never
-replaced by one that has not passed its test.
+There are two slots, `a` and `b`, and a file that names the current one and, after an update by a release, the current version of the
+code, which lies beside them. An environment is never moved, and neither is replaced by one that has not passed its test.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from app.launcher.slot_lock import HELD
 
 TOP = Path(__file__).resolve().parents[2]
 FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
+VERSIONS = "versions"  # the folder of the releases, each in one of its name
+CODE_VARIABLE = "HEARTH_CODE"
+"""Environment variable with the code that an environment runs instead of its own: that of a release while it is tested."""
 # Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 
@@ -91,9 +94,9 @@ def replace_text(file: Path, text: str) -> None:
 
 
 def write_stamp(slot: Path, **what: object) -> None:
-    """Write the stamp, and the path to this checkout in ASCII, because a .pth is read in the system's encoding."""
+    """Write the stamp, and the path to this code in ASCII, because a .pth is read in the system's encoding."""
     packages = next(slot.glob("Lib/site-packages" if WINDOWS else "lib/python*/site-packages"))
-    replace_text(packages / "hearth.pth", f"import sys; sys.path.insert(0, {str(TOP)!a})\n")
+    replace_text(packages / "hearth.pth", f"import os, sys; sys.path.insert(0, os.environ.get({CODE_VARIABLE!r}, {str(TOP)!a}))\n")
     replace_text(slot / "hearth.json", json.dumps({**what, "top": str(TOP)}, indent=1))
 
 
@@ -139,6 +142,8 @@ def find_made(top: Path = TOP) -> Path | None:
     """Find the folder of the two slots without making anything; None: there is none yet."""
     if os.environ.get("HEARTH_ENV"):
         return Path(os.environ["HEARTH_ENV"]).expanduser().resolve()
+    if _is_release(top):
+        return top.parent.parent
     return next((folder for folder in _list_folders(top) if (folder / "current").is_file()), None)
 
 
@@ -168,12 +173,54 @@ def find_folder(top: Path = TOP) -> Path:
     return here
 
 
-def current_slot(folder: Path) -> Path:
+def _is_release(top: Path) -> bool:
+    """Tell whether this code came by an update, and lies beside the slots."""
+    return top.parent.name == VERSIONS and (top.parent.parent / "current").is_file()
+
+
+def find_place(top: Path = TOP) -> Path:
+    """Find the folder that the owner downloaded and starts Hearth from; its code may be older than what runs."""
+    if not _is_release(top):
+        return top
     try:
-        name = (folder / "current").read_text("utf-8").strip()
+        return Path((top.parent.parent / "place").read_text("utf-8"))
+    except OSError:  # as usual, when the slots lie in it
+        return top.parent.parent.parent
+
+
+def _read_current(folder: Path) -> tuple[str, str]:
+    """Read the names of the current slot and of the current version, which is "" for the code that the owner downloaded."""
+    try:
+        slot, _, version = (folder / "current").read_text("utf-8").strip().partition(" ")
     except OSError:
-        name = "a"
-    return folder / ("b" if name == "b" else "a")
+        slot, version = "", ""
+    return "b" if slot == "b" else "a", version
+
+
+def current_slot(folder: Path) -> Path:
+    return folder / _read_current(folder)[0]
+
+
+def current_version(folder: Path) -> str:
+    """Return the release whose code is current; "" where that is what the owner downloaded, also where the release's folder is gone."""
+    version = _read_current(folder)[1]
+    return version if version and (folder / VERSIONS / version / "start.py").is_file() else ""
+
+
+def find_code(folder: Path, top: Path = TOP) -> Path:
+    """Find the current code."""
+    version = current_version(folder)
+    return folder / VERSIONS / version if version else find_place(top)
+
+
+def version_of(top: Path = TOP) -> str:
+    """Return the name of a release's folder; "" for the code that the owner downloaded."""
+    return top.name if _is_release(top) else ""
+
+
+def write_current(folder: Path, slot: Path, version: str) -> None:
+    """Make an environment and the code that was tested with it the current ones, in one step."""
+    replace_text(folder / "current", f"{slot.name} {version}".strip())
 
 
 def other_slot(slot: Path) -> Path:
@@ -185,7 +232,7 @@ def both_slots(folder: Path) -> tuple[Path, Path]:
 
 
 def read_way_back(folder: Path) -> dict[str, str]:
-    """Return the slot and the commit from before the last update; {} if there was none, or its environment was removed."""
+    """Return the slot, the commit and the version from before the last update; {} if there was none, or its environment was removed."""
     return _read_table(folder / "back")
 
 
@@ -197,11 +244,30 @@ def write_way_back(folder: Path, said: Mapping[str, str]) -> None:
         (folder / "back").unlink(missing_ok=True)
 
 
+def read_ready(folder: Path) -> dict[str, str]:
+    """Return what was made and tested beside an open Hearth and becomes current at the next start: `slot`, `version`, and `undo`,
+    which is "yes" where `back` is to lead away from it; {} if there is nothing."""
+    return _read_table(folder / "ready")
+
+
+def write_ready(folder: Path, slot: Path, version: str, undo: bool) -> None:
+    replace_text(folder / "ready", json.dumps({"slot": slot.name, "version": version, "undo": "yes" if undo else ""}))
+
+
+def forget_ready(folder: Path) -> None:
+    (folder / "ready").unlink(missing_ok=True)
+
+
+def lock_releases(folder: Path, wait: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Let one process at a time fetch, test or discard releases; while it tests one, that one's own code holds the other lock."""
+    return lock(folder, wait, "releases")
+
+
 @contextlib.contextmanager
-def lock(folder: Path, wait: bool = True) -> Iterator[None]:
+def lock(folder: Path, wait: bool = True, name: str = "lock") -> Iterator[None]:
     """Let one process at a time make an environment; wait for another, or be refused. The system frees the lock if its holder dies."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a+b") as file:
+    with (folder / name).open("a+b") as file:
         waited = False
         while True:
             try:

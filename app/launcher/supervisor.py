@@ -1,4 +1,4 @@
-"""Run Hearth's window; if it fails, show why, offer Repair, and try again after it."""
+"""Run Hearth's window; if it fails, show why, offer Repair, and try again after it. Where it asks for that, start anew."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from app.launcher import failure, repair_page
-from app.launcher.console import Refused, tell
+from app.launcher import failure, repair_page, slot_lock, slots
+from app.launcher.console import WINDOWS, Refused, tell
 from app.launcher.install import ensure_ready
 from app.launcher.slots import python_of, read_requirements
 
 ENDED_ON_PURPOSE: Final = frozenset({0, 130, -1, -2, -15, 0xC000013A})
 """Exit codes of a process ended by the window, the keyboard, a closed terminal or the system; the last is Windows'."""
 MISTYPED: Final = 2
+RESTART: Final = 75
+"""The exit code of a window that is to be opened anew, by what was made beside it."""
+LEAVE_S: Final = 20.0
+"""How long the processes of an ended window may take to end too; until then its environment cannot be exchanged."""
+
+
+def run_command(command: Sequence[str]) -> int:
+    """Replace this process by the command; on Windows, which cannot do that, wait for it."""
+    if not WINDOWS:
+        os.execv(command[0], list(command))
+    return wait_for(subprocess.Popen(command))
 
 
 def run_window(words: Sequence[str], folder: Path) -> int:
@@ -36,11 +48,25 @@ def run_window(words: Sequence[str], folder: Path) -> int:
             tell(fault.sentence, before="hearth: ")
             report = f"{fault}\n\n{failure.read_tail(folder / 'install.log')}"
             code, failed = 2, failure.describe(report, fault.sentence)
+        if code == RESTART:
+            return restart(words, folder)
         if failed is None:
             return code
         if not repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries):
             return code
         tries += 1
+
+
+def restart(words: Sequence[str], folder: Path) -> int:
+    """Start anew, by the start.py that the owner has, once nothing runs from the environment any more."""
+    until_s = time.monotonic() + LEAVE_S
+    while time.monotonic() < until_s:
+        try:
+            slot_lock.require_unused(*slots.both_slots(folder))
+            break
+        except Refused:
+            time.sleep(0.2)
+    return run_command([sys.executable, str(slots.find_place() / "start.py"), *words])
 
 
 def find_home(words: Sequence[str]) -> str:
@@ -68,13 +94,13 @@ def run_once(command: list[str]) -> tuple[int, failure.StartFailure | None]:
             signal.signal(signal.SIGTERM, before)
         passing.join(timeout=5)
         found = failure.read(left)
-    if found is not None or code in ENDED_ON_PURPOSE or code == MISTYPED:
+    if found is not None or code in (*ENDED_ON_PURPOSE, MISTYPED, RESTART):
         return code, found
     said = last.decode("utf-8", "replace")
     return code, failure.describe_untranslated(f"{failure.find_sentence(said)} ({code})", said)
 
 
-def wait_for(child: subprocess.Popen[bytes]) -> int:
+def wait_for(child: subprocess.Popen[Any]) -> int:
     while True:
         try:
             return child.wait()

@@ -1,18 +1,22 @@
 """Update code and environment together: make them beside the old ones, prove them, then swap; keep one step back.
 
-Runs under any Python: the standard library and sentences.
+A git clone is updated by git and in its place. Any other copy gets a release in a folder of its own, which makes and tests an environment
+for itself and notes that it is ready; what runs is left alone, so the window can have this done while it is open (`prepare`). The next
+start swaps (`install.switch`). Runs under any Python: the standard library and sentences.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.launcher import failure, install, pip_command, slot_lock, slots
+from app.launcher import failure, install, pip_command, releases, slot_lock, slots
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
 
@@ -37,8 +41,12 @@ def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
     back_up(old)
-    if not before:
-        tell(say("update.no-clone", "This folder is not a git clone, so the code cannot be updated; checking the environment only."))
+    if not before and (unknown := releases.explain_unknown()) is not None:
+        tell(unknown)
+    elif not before:
+        code = prepare_release(folder)
+        if code is not None:
+            return code or take_ready(folder)
     elif not git("remote").stdout.strip():
         tell(say("update.no-remote", "This clone has no remote, so the code cannot be updated; checking the environment only."))
     else:
@@ -64,6 +72,69 @@ def update(folder: Path) -> int:
         tell(say("update.undone", "The update failed its test and was undone; Hearth is as it was before."))
         return 1
     tell(say("update.done", "Up to date and tested. To undo the update: {hearth} back"))
+    return 0
+
+
+def prepare(words: Sequence[str], folder: Path) -> int:
+    """Carry out start.py's prepare: make and test beside an open Hearth what the next start takes."""
+    match [*words]:
+        case ["update"]:
+            back_up(slots.current_slot(folder))
+            return prepare_release(folder) or 0
+        case ["environment", *extras] if slots.read_requirements().extras.keys() >= set(extras):
+            return prepare_environment(folder, extras)
+    raise Refused(
+        say("start.no-words", "start.py {command} takes no other words ({words}). Nothing was done.", command="prepare", words=tuple(words))
+    )
+
+
+def prepare_release(folder: Path) -> int | None:
+    """Fetch a newer release and have it make and test its environment; return the exit code of that, None where this one is as new."""
+    with slots.lock_releases(folder):
+        offer = releases.find_newer()
+        if offer is None:
+            return None
+        code = releases.fetch(offer, folder)
+        if folder != slots.find_place() / ".venv":
+            slots.replace_text(folder / "place", str(slots.find_place()))
+        failed = subprocess.call([sys.executable, str(code / "start.py"), "prepare", "environment"])
+        if failed:
+            install.discard_versions(folder)
+            tell(say("update.undone", "The update failed its test and was undone; Hearth is as it was before."))
+    return 1 if failed else 0
+
+
+def take_ready(folder: Path) -> int:
+    try:
+        install.switch(folder)
+    except Refused:
+        tell(say("update.ready", "The new version is ready and tested. The next start of Hearth takes it, once no other one is open."))
+    else:
+        tell(say("update.done", "Up to date and tested. To undo the update: {hearth} back"))
+    return 0
+
+
+def prepare_environment(folder: Path, extras: Sequence[str]) -> int:
+    """Make an environment for this code in the other slot, with these extras too, and test it; where the one there is serves, test that."""
+    want, version = slots.read_requirements(), slots.version_of()
+    os.environ[slots.CODE_VARIABLE] = str(TOP)
+    with slots.lock(folder):
+        slot, update = slots.current_slot(folder), version != slots.current_version(folder)
+        ready = slots.read_ready(folder)
+        if not extras and (not update or ready.get("version") == version):  # another update did it meanwhile
+            return 0
+        made = slots.read_stamp(folder / ready.get("slot", ""))
+        if not extras and slots.read_stamp(slot).get("digest") == want.digest:
+            selftest(slot)
+        elif not update and made.get("digest") == want.digest and ready["slot"] != slot.name:  # one more, into what nobody runs yet
+            slot = folder / ready["slot"]
+            slots.forget_ready(folder)
+            for name in extras:
+                install.add(slot, want, name)
+            selftest(slot)
+        else:
+            slot = install.make_beside(folder, want, extras, selftest)
+        slots.write_ready(folder, slot, version, undo=update)
     return 0
 
 
@@ -106,16 +177,20 @@ def back(folder: Path) -> int:
         raise Refused(
             say("update.damaged", "The environment from before the last update is damaged. Run {hearth} repair to make a new one.")
         )
-    here = slots.current_commit()
-    if said["commit"] and here != said["commit"]:
+    here, version = slots.current_commit(), said.get("version", "")
+    code = folder / slots.VERSIONS / version if version else slots.find_place()
+    if not (code / "start.py").is_file():
+        raise Refused(say("update.gone", "The code from before the last update is gone, so there is no way back."))
+    if said.get("commit") and here != said["commit"]:
         moved = git("reset", "--keep", said["commit"])
         if moved.returncode:
             why = moved.stderr.strip()
             raise Refused(say("update.no-back", "The code could not go back: {why} Nothing was changed.", why=why))
     with slots.lock(folder):
-        slots.write_stamp(then, **{**made, "held": slots.read_requirements().digest})
-        slots.replace_text(folder / "current", then.name)
-        slots.write_way_back(folder, {"slot": now.name, "commit": here})
+        slots.forget_ready(folder)
+        slots.write_stamp(then, **{**made, "held": slots.read_requirements(code).digest})
+        slots.write_current(folder, then, version)
+        slots.write_way_back(folder, {"slot": now.name, "commit": here, "version": slots.version_of()})
     tell(say("update.back", "The last update is undone. Run the same command again to redo it."))
     return 0
 

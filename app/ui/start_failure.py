@@ -19,7 +19,7 @@ from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed
-from app.launcher import failure, repair_page
+from app.launcher import failure, repair_page, slots
 from app.ui.page.translate import Language
 
 LOG_BYTES: Final = 1 << 20
@@ -79,7 +79,7 @@ def explain(home: Home, fault: BaseException) -> tuple[Sentence, ...]:
 
 
 def repair_command() -> str:
-    start = Path(__file__).parent.parent.parent / "start.py"
+    start = slots.find_place() / "start.py"
     if start.is_file():
         return f'"{sys.executable}" "{start}" repair'
     return f'"{sys.executable}" -m pip install --force-reinstall hearth'

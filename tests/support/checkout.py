@@ -80,12 +80,15 @@ NEEDED = (
             "checks",
             "command",
             "console",
+            "ed25519",
             "failure",
             "install",
             "new_environment",
             "pip_command",
             "machine_facts",
             "proof",
+            "release_archive",
+            "releases",
             "repair_page",
             "slot_lock",
             "slots",
@@ -94,6 +97,7 @@ NEEDED = (
             "update",
         )
     ),
+    "app/launcher/release_keys.txt",
     "app/base/locale/languages.json",
     "app/base/locale/zh.json",
 )

@@ -1,0 +1,250 @@
+"""A copy without git updates itself by releases, for real: swapped once tested, undone by `back`, and killed at every step; one Hearth always works."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.launcher import install, slots, update
+from app.launcher.console import Refused
+from app.launcher.desktop_entry import start_command
+from tests.support.checkout import Checkout
+from tests.support.release_server import Server, believe, make_release, serve, set_version
+
+pytestmark = pytest.mark.long
+
+KILLED = """
+import os, signal, sys
+place = os.environ.get("KILL_AT", "")
+if place and any(each.endswith("start.py") for each in sys.orig_argv):
+    part, left = place.split(":")
+    mine = ("prepare" in sys.orig_argv) is (part == "child")
+    left = int(left) if mine else 0
+    CHANGES = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"} if os.environ.get("KILL_BEFORE") == "any" else {"os.rename"}
+    def hook(event, words):
+        global left
+        if left and event in CHANGES and ".venv" in str(words[0]) and (event != "open" or (words[2] or 0) & (os.O_WRONLY | os.O_RDWR)):
+            left -= 1
+            if not left:
+                os.killpg(0, signal.SIGKILL)
+    sys.addaudithook(hook)
+"""
+"""A sitecustomize that ends start.py, with all that it started, just before one of its changes to the environment's folder."""
+
+
+class Copy(Checkout):
+    """A checkout as it comes out of an archive: without git, with a server of releases."""
+
+    server: Server
+
+    def look(self) -> tuple[str, str]:
+        """Start Hearth and return which version's code answered, and in which slot; whatever happened before, it does."""
+        done = self.start("speak")
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+        said = json.loads(done.stdout)
+        version = "0.2.0" if "new" in said else "0.1.0"
+        assert (Path(said["file"]).parents[1].name == "0.2.0") is (version == "0.2.0"), "the code that it says"
+        return version, Path(said["prefix"]).name
+
+    def forget(self) -> None:
+        """Make it as it was before any update."""
+        folder = self.top / ".venv"
+        for name in ("ready", "back"):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / "versions", ignore_errors=True)
+        (folder / "current").write_text("a")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    folder = tmp_path_factory.mktemp("copy")
+    copy = Copy(folder)
+    set_version(copy.top, "0.1.0")
+    (copy.elsewhere / "sitecustomize.py").write_text(KILLED)
+    with serve() as copy.server:
+        believe(copy.top, copy.server.address)
+        slot = copy.top / ".venv/a"  # with nothing in it, which these need as little as its making
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", slot], check=True)
+        (slot / "hearth.json").write_text(json.dumps({"digest": slots.read_requirements(copy.top).digest}))
+        (copy.top / ".venv/current").write_text("a")
+        copy.server.offer(make_release(copy.top, "0.2.0", folder / "out", **{'"words"': '"new"'}))
+        yield copy
+
+
+@pytest.fixture
+def copy(made: Copy) -> Copy:
+    made.forget()
+    return made
+
+
+def test_an_update_is_tested_before_it_is_taken_and_undone_by_back(copy: Copy) -> None:
+    broken = copy.start("update", BROKEN="1")
+    assert broken.returncode == 1 and "as it was before" in broken.stderr and "Running the self-test failed" in broken.stderr
+    assert copy.look() == ("0.1.0", "a") and not [*copy.top.glob(".venv/versions/*")]
+
+    good = copy.start("update")
+    assert good.returncode == 0 and "Downloading Hearth 0.2.0" in good.stderr and "Up to date and tested" in good.stderr, good.stderr
+    assert copy.look() == ("0.2.0", "a"), "by the same start.py, in the same environment, which serves both"
+
+    assert copy.start("back").returncode == 0 and copy.look() == ("0.1.0", "a")
+    assert copy.start("back").returncode == 0 and copy.look() == ("0.2.0", "a"), "and forward again"
+
+
+def test_an_open_hearth_goes_on_and_the_next_start_takes_what_was_made_beside_it(copy: Copy) -> None:
+    assert copy.look() == ("0.1.0", "a")
+    opened = [str(slots.python_of(copy.slot)), "-I", "-m", "app", "--hold"]
+    hearth = subprocess.Popen(opened, cwd=copy.elsewhere, env=copy.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert hearth.stdout is not None and hearth.stdout.readline() == "open\n"
+    assert copy.start("prepare", "update").returncode == 0
+    assert copy.start("--browser").returncode == 0 and (copy.top / ".venv/ready").is_file(), "not while one is open"
+    assert copy.look() == ("0.1.0", "a")
+    hearth.communicate(timeout=60)
+    opened_again = copy.start("--browser")
+    assert json.loads(opened_again.stdout)["new"] == ["--browser"], opened_again.stderr
+    assert copy.look() == ("0.2.0", "a") and not (copy.top / ".venv/ready").exists()
+
+
+def test_two_at_once_make_it_once(copy: Copy) -> None:
+    copy.server.asked.clear()
+    two = [copy.begin("update") for _ in "ab"]
+    told = [each.communicate(timeout=200)[1] for each in two]
+    assert [each.returncode for each in two] == [0, 0], told
+    assert copy.server.asked.count("hearth-0.2.0.zip") == 1
+    assert copy.look() == ("0.2.0", "a")
+
+
+def test_a_release_whose_folder_is_lost_leaves_what_was_downloaded_first(copy: Copy) -> None:
+    assert copy.start("update").returncode == 0
+    shutil.rmtree(copy.top / ".venv/versions")
+    assert copy.look() == ("0.1.0", "a")
+    (copy.top / ".venv/ready").write_text('{"slot": "b", "version": "0.2.0"}')
+    assert json.loads(copy.start("--browser").stdout)["words"] == ["--browser"], "and what is ready counts only where it is there"
+    assert not (copy.top / ".venv/ready").exists()
+
+
+def kill(copy: Copy, at: str, before: str) -> bool:
+    """Run an update that is killed at a step; return whether it was, or had no such step any more."""
+    child = subprocess.Popen(
+        [sys.executable, str(copy.top / "start.py"), "update"], cwd=copy.elsewhere, start_new_session=True,
+        env={**copy.env, "KILL_AT": at, "KILL_BEFORE": before}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    _, said = child.communicate(timeout=200)
+    assert child.returncode in (0, -signal.SIGKILL), said
+    return child.returncode != 0
+
+
+def try_killed(copy: Copy, at: str, before: str) -> bool:
+    copy.forget()
+    if not kill(copy, at, before):
+        return False
+    assert copy.look()[0] in ("0.1.0", "0.2.0")
+    again = copy.start("update")
+    assert again.returncode == 0, again.stderr
+    opened = copy.start("--browser")  # which takes what the killed one left ready
+    assert "new" in json.loads(opened.stdout), opened.stderr
+    assert copy.look()[0] == "0.2.0"
+    assert {each.name for each in copy.top.glob(".venv/versions/*")} == {"0.2.0"}, "and leaves nothing half done"
+    return True
+
+
+needs_groups = pytest.mark.skipif(os.name == "nt", reason="groups of processes are POSIX's")
+
+
+@needs_groups
+@pytest.mark.parametrize("at", ["parent:2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parent:1", "child:1", "parent:3"))])
+def test_one_killed_before_it_puts_something_in_its_place_leaves_one_that_works(at: str, copy: Copy) -> None:
+    """The way back, which is written before the swap; the code's own name, the note that it is ready, the swap."""
+    assert try_killed(copy, at, "rename")
+
+
+@needs_groups
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", ["parent", "child"])
+def test_one_killed_before_any_change_leaves_one_that_works(part: str, copy: Copy) -> None:
+    steps = 1
+    while try_killed(copy, f"{part}:{steps}", "any"):
+        steps += 1
+    assert steps > 3, steps
+
+
+@needs_groups
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_release_that_wants_another_environment_brings_it(copy: Copy, tmp_path: Path) -> None:
+    """Into the other slot; killed while that is made, the old one stays."""
+    had = dict(copy.server.files)
+    try:
+        copy.server.offer(make_release(copy.top, "0.2.0", tmp_path / "out", **{'"words"': '"new"', "small==1.0": "small==2.0"}))
+        for step in ("child:1", "child:2"):
+            assert kill(copy, step, "any" if step == "child:1" else "rename") and copy.look() == ("0.1.0", "a")
+        assert copy.start("update").returncode == 0
+        assert copy.look() == ("0.2.0", "b") and (copy.packages / "small-2.0.dist-info").is_dir()
+        assert copy.start().stderr == "", "with nothing left to make"
+        assert copy.start("back").returncode == 0 and copy.look() == ("0.1.0", "a") and copy.start().stderr == ""
+        assert copy.start("back").returncode == 0 and copy.look() == ("0.2.0", "b")
+    finally:
+        copy.server.files = had
+        copy.start("back")
+        shutil.rmtree(copy.top / ".venv/b")
+
+
+@pytest.mark.slow
+def test_an_extra_is_made_beside_and_taken_by_the_next_start(copy: Copy) -> None:
+    failed = copy.start("prepare", "environment", "void")
+    assert failed.returncode == 2 and "void" in failed.stderr and not (copy.top / ".venv/ready").exists()
+    assert copy.look() == ("0.1.0", "a")
+    done = copy.start("prepare", "environment", "bell")
+    assert done.returncode == 0 and copy.slot.name == "a" and not (copy.packages / "bell-1.0.dist-info").exists(), done.stderr
+    assert copy.start("--browser").returncode == 0 and copy.look() == ("0.1.0", "b")
+    assert (copy.packages / "bell-1.0.dist-info").is_dir()
+    assert not (copy.top / ".venv/a").exists(), "a start removes what is not needed any more"
+    assert copy.start("back").returncode == 2
+    assert copy.start("prepare", "environment", "tone").returncode == 0 and copy.start("--browser").returncode == 0
+    assert copy.look() == ("0.1.0", "a")
+    for name in ("bell", "tone"):
+        assert (copy.packages / f"{name}-1.0.dist-info").is_dir(), "what was there stays"
+
+
+def test_what_prepare_does_not_know_does_nothing(tmp_path: Path) -> None:
+    for words in ([], ["nonsense"], ["update", "now"], ["environment", "nonsense"]):
+        with pytest.raises(Refused, match=r"Nothing was done\."):
+            update.prepare(words, tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_shortcuts_lead_to_the_folder_that_was_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "Downloads/hearth"
+    code = place / ".venv/versions/0.2.0"
+    code.mkdir(parents=True)
+    for each in (place, code):
+        (each / "hearth.sh").touch()
+        (each / "start.py").touch()
+    (place / ".venv/current").write_text("a 0.2.0")
+    assert slots.find_place(code) == place and slots.find_folder(code) == place / ".venv" and slots.find_place(place) == place
+    monkeypatch.setattr("app.launcher.desktop_entry.TOP", code)
+    assert start_command("Linux") == [str(place / "hearth.sh")]
+    elsewhere = tmp_path / "data/environment-1"
+    (elsewhere / "versions/0.2.0").mkdir(parents=True)
+    (elsewhere / "versions/0.2.0/start.py").touch()
+    (elsewhere / "current").write_text("a 0.2.0")
+    (elsewhere / "place").write_text(str(place))
+    assert slots.find_place(elsewhere / "versions/0.2.0") == place, "where the slots lie in the user's data"
+    assert slots.find_code(elsewhere, place) == elsewhere / "versions/0.2.0" and slots.find_code(tmp_path, place) == place
+
+
+def test_a_start_that_an_update_overtook_makes_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "versions/0.2.0").mkdir(parents=True)
+    (tmp_path / "versions/0.2.0/start.py").touch()
+    (tmp_path / "current").write_text("a 0.2.0")
+    monkeypatch.setattr(install, "make_environment", lambda *_: pytest.fail("something was made"))
+    with pytest.raises(Refused, match="updated meanwhile"):
+        install.ensure_ready(tmp_path, slots.read_requirements())
