@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -129,7 +130,8 @@ class StaticAsked(Asked):
     name: Word
 
 
-Earlier = Annotated[list[str], Field(max_length=5)] | None
+EARLIER_MOST, USED_MOST = 5, 100
+Earlier = Annotated[list[str], Field(max_length=EARLIER_MOST)] | None
 
 
 class DraftsAsked(Asked):
@@ -141,7 +143,7 @@ class DraftsAsked(Asked):
     speak_text_earlier: Earlier = Field(None, alias="speak-text-earlier")
     paint_prompt_earlier: Earlier = Field(None, alias="paint-prompt-earlier")
     paint_negative_earlier: Earlier = Field(None, alias="paint-negative-earlier")
-    paint_prompt_used: Annotated[list[Annotated[str, Field(max_length=TEXT_MOST)]], Field(max_length=100)] | None = Field(
+    paint_prompt_used: Annotated[list[Annotated[str, Field(max_length=TEXT_MOST)]], Field(max_length=USED_MOST)] | None = Field(
         None, alias="paint-prompt-used"
     )
 
@@ -366,10 +368,20 @@ def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
         }
 
         def merge(saved: dict[str, Any]) -> dict[str, Any]:
-            return {**saved, **fresh}
+            def beside(name: str, text: str | list[str]) -> str | list[str]:
+                most = USED_MOST if name.endswith("-used") else EARLIER_MOST
+                return text if isinstance(text, str) else merge_texts(saved.get(name), text, most)
+
+            return {**saved, **{name: beside(name, text) for name, text in fresh.items()}}
 
         desk.settings.change("drafts", {}, merge)
     return JSONResponse(desk.settings.get("drafts", {}))
+
+
+def merge_texts(saved: object, given: list[str], most: int) -> list[str]:
+    """Put texts that another window kept meanwhile, which are newer than all that this one knew, behind its own newest."""
+    unknown = list(itertools.takewhile(lambda text: text not in given, saved if isinstance(saved, list) else []))
+    return [*given[:1], *unknown, *given[1:]][:most]
 
 
 def send_file(path: Path, download: bool = False, title: str = "") -> Response:
