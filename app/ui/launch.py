@@ -26,6 +26,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs import backups
 from app.engine.keeper.keeper import Keeper
+from app.launcher.supervisor import RESTART
 from app.ui import own_window, share, single_instance, start_failure
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
@@ -46,7 +47,7 @@ from app.ui.single_instance import Instance
 from app.ui.state import pausing
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tabs import loras, models, other_machines, pause, shelf, styles, welcome
+from app.ui.tabs import loras, models, other_machines, pause, shelf, styles, upkeep, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 from app.window import choice
 
@@ -174,7 +175,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     desk = Desk(keeper, settings)
     sharing = Share(desk, partial(open_tunnel, folder=home.root / "tunnel"), options.host, tls)
     code = 1
-    with end_in_time(desk.leaving, lambda: code):
+    with end_in_time(desk.leaving, lambda: RESTART if desk.upkeep.restarts else code):
         try:
             more_routes = [single_instance.ping_route(instance.id), *share.routes(sharing)]
             if own is not None:
@@ -196,13 +197,14 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             code = 0
         finally:
             desk.leaving.set()
+            desk.upkeep.close()
             if own is not None:
                 own.close()
             sharing.end()
             gr.close_all(verbose=False)
             desk.others.close()
             keeper.close()
-    return code
+    return RESTART if desk.upkeep.restarts else code
 
 
 def choose_port(options: LaunchOptions, instance: Instance) -> int | None:
@@ -219,13 +221,15 @@ def choose_port(options: LaunchOptions, instance: Instance) -> int | None:
 
 
 def look_until_left(desk: Desk) -> None:
-    """Wait until the window is to end; look each second whether jobs may run, once an hour whether the database needs its daily backup."""
+    """Wait until the window is to end; look each second whether jobs may run, once an hour whether the database needs its daily backup, and
+    whether a newer version is to be looked for."""
     looked_s = -math.inf
     while not desk.leaving.wait(WAIT_S):
         with suppress(Trouble, OSError, sqlite3.Error):
             desk.pausing.look()
         if time.monotonic() - looked_s > BACKUP_LOOK_S:
             backups.make_daily_backup(desk.keeper.home)
+            desk.upkeep.look_if_due()
             looked_s = time.monotonic()
 
 
@@ -240,7 +244,7 @@ def start_server(
     gradio_endpoints.answer_when_begun(window, desk)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *loras.routes(desk), *styles.routes(desk), *welcome.routes(desk),
-        *other_machines.routes(desk), *pause.routes(desk), *openai.routes(desk), *a1111.routes(desk),
+        *other_machines.routes(desk), *pause.routes(desk), *upkeep.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from app import __version__
 from app.launcher import release_archive, releases
 from app.launcher.console import Refused
 from release import make_release as script
@@ -63,7 +64,7 @@ def refuse(told: str, top: Path, folder: Path) -> None:
 
 
 def test_a_signed_newer_release_is_fetched_once(top: Path, folder: Path, server: Server, tmp_path: Path) -> None:
-    server.offer(make_release(top, "99.0.1", tmp_path / "out", one="two"))
+    server.offer(make_release(top, "99.0.1", tmp_path / "out", {"one": "two"}))
     offer = releases.find_newer(top)
     assert offer is not None and (offer.version, offer.notes) == ("99.0.1", "What is new in 99.0.1")
     code = fetch(top, folder)
@@ -74,7 +75,7 @@ def test_a_signed_newer_release_is_fetched_once(top: Path, folder: Path, server:
     assert fetch(top, folder) == code, "what is whole is not fetched again"
 
 
-@pytest.mark.parametrize("version", ["0.0.9", releases.__version__])
+@pytest.mark.parametrize("version", ["0.0.9", __version__])
 def test_no_older_or_equal_release_is_taken(version: str, top: Path, server: Server, tmp_path: Path) -> None:
     server.offer(make_release(top, version, tmp_path / "out"))
     assert releases.find_newer(top) is None

@@ -75,7 +75,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", slot], check=True)
         (slot / "hearth.json").write_text(json.dumps({"digest": slots.read_requirements(copy.top).digest}))
         (copy.top / ".venv/current").write_text("a")
-        copy.server.offer(make_release(copy.top, "0.2.0", folder / "out", **{'"words"': '"new"'}))
+        copy.server.offer(make_release(copy.top, "0.2.0", folder / "out", {'"words"': '"new"'}))
         yield copy
 
 
@@ -183,7 +183,7 @@ def test_a_release_that_wants_another_environment_brings_it(copy: Copy, tmp_path
     """Into the other slot; killed while that is made, the old one stays."""
     had = dict(copy.server.files)
     try:
-        copy.server.offer(make_release(copy.top, "0.2.0", tmp_path / "out", **{'"words"': '"new"', "small==1.0": "small==2.0"}))
+        copy.server.offer(make_release(copy.top, "0.2.0", tmp_path / "out", {'"words"': '"new"', "small==1.0": "small==2.0"}))
         for step in ("child:1", "child:2"):
             assert kill(copy, step, "any" if step == "child:1" else "rename") and copy.look() == ("0.1.0", "a")
         assert copy.start("update").returncode == 0

@@ -31,7 +31,7 @@ CPU = Hardware(kind="cpu", name="light")
 def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
     """Serve the owner's window and a share, with every route and guard. The engine is never started; jobs that wait are ended at once.
 
-    What leaves this machine or opens a window on it is left out: file managers and downloads."""
+    What leaves this machine, opens a window on it or changes its environment is left out: file managers, downloads and upkeep."""
     with desk_at(folder) as desk:
         place, done = desk.keeper.home, threading.Event()
         sharing = share.Share(desk, no_tunnel)
@@ -51,7 +51,12 @@ def served(folder: Path) -> Iterator[tuple[Desk, str, share.Share]]:
         ending = threading.Thread(target=end_jobs)
         ending.start()
         try:
-            with patch.object(models, "reveal"), patch.object(shelf, "reveal"), patch.object(desk.downloads, "start"):
+            with (
+                patch.object(models, "reveal"),
+                patch.object(shelf, "reveal"),
+                patch.object(desk.downloads, "start"),
+                patch.object(desk.upkeep.beside, "start"),
+            ):
                 yield desk, address, sharing
         finally:
             done.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,16 +65,16 @@ def set_version(top: Path, version: str) -> None:
     (top / "app" / "__init__.py").write_text(f'"""Hearth."""\n\n__version__ = "{version}"\n')
 
 
-def make_release(top: Path, version: str, folder: Path, key: Ed25519PrivateKey = KEY, **texts: str) -> Path:
+def make_release(top: Path, version: str, folder: Path, texts: Mapping[str, str] | None = None) -> Path:
     """Write a release of a copy of this tree into a folder; `texts` are put in place of others in `app/__main__.py` and constraints.txt."""
     tree = folder.with_name(f"{folder.name} tree")
     shutil.copytree(top, tree, ignore=shutil.ignore_patterns(".venv", "__pycache__", ".git"))
     set_version(tree, version)
     for name in ("app/__main__.py", "constraints.txt"):
         text = (tree / name).read_text("utf-8")
-        for old, new in texts.items():
+        for old, new in (texts or {}).items():
             text = text.replace(old, new)
         (tree / name).write_text(text, "utf-8")
     files = sorted(each.relative_to(tree).as_posix() for each in tree.rglob("*") if each.is_file())
-    write_release(tree, files, f"What is new in {version}", key, folder)
+    write_release(tree, files, f"What is new in {version}", KEY, folder)
     return folder

@@ -110,7 +110,9 @@ def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...])
     package = _PACKAGE.get(name)
     if package and packages is not None and package not in packages:
         words = say(
-            "quantised.package", "{package} is not installed. Run `{hearth} add quantised`, or pip install {package}.", package=package
+            "quantised.package",
+            '{package} is not installed. Add "Weights in fewer bits" on the Machine tab, or run `{hearth} add quantised`.',
+            package=package,
         )
         found.append(Reason("quantised", words, fatal=True))
     return found

@@ -15,7 +15,7 @@ ElementId = Literal[
     "h-greeting", "h-scripts", "h-script", "h-says", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompts", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-reference", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
-    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines",
+    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines", "h-upkeep",
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
@@ -125,6 +125,8 @@ ROUTES: Final = (
     Address("hearth/machine", fields=("model", "as")),
     Address("hearth/report"),
     Address("hearth/machines/{act}", "POST", ("id", "code")),
+    Address("hearth/upkeep"),
+    Address("hearth/upkeep/{act}", "POST", ("extra",)),
     Address("hearth/share"),
     Address(
         "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
@@ -177,6 +179,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "be-seen-not",
         "lend-not",
     ),
+    "hearth/upkeep/{act}": ("may-look", "may-not-look", "look", "update", "add", "cancel", "restart"),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
 """What the routes that do something take as their last word."""

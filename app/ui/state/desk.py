@@ -30,6 +30,7 @@ from app.ui.state.other_machines import OtherMachines
 from app.ui.state.pausing import Pausing
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings
+from app.ui.state.upkeep import Upkeep
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class Desk:
     keeper: Keeper
     settings: Settings
     leaving: threading.Event = field(default_factory=threading.Event)
-    """Set when this process is to end, so that start.py can repair what it runs on."""
+    """Set when this process is to end, so that start.py can repair or exchange what it runs on."""
     models: ModelsDesk = field(init=False)
     machine: MachineDesk = field(init=False)
     measuring: MeasuringDesk = field(init=False)
@@ -52,6 +53,7 @@ class Desk:
     others: OtherMachines = field(init=False)
     downloads: Downloads = field(init=False)
     pausing: Pausing = field(init=False)
+    upkeep: Upkeep = field(init=False)
 
     def __post_init__(self) -> None:
         self.keeper.set_chunk(parse_kept_chunk(self.settings.get("choice")))
@@ -68,6 +70,7 @@ class Desk:
         self.downloads = Downloads(self.keeper.home, line_wait_s=LINE_WAIT_S)
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)
         self.pausing = Pausing(self.keeper, self.settings)
+        self.upkeep = Upkeep(self.settings, self.leaving)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

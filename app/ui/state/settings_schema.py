@@ -123,6 +123,18 @@ class PauseValues(TypedDict, total=False):
     plugged: bool
 
 
+class UpdatesValues(TypedDict, total=False):
+    """Of the look for newer versions: `upkeep.SAVED`."""
+
+    looks: bool
+    """The owner allows it once a day; without it, nobody has been asked."""
+    at: Annotated[float, Field(allow_inf_nan=False)]
+    version: Words
+    """What the last look found; empty: nothing newer."""
+    notes: Words
+    bytes: int
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -145,6 +157,7 @@ class SettingsValues(TypedDict, total=False):
     before: BeforeValues
     greeted: bool
     pause: PauseValues
+    updates: UpdatesValues
     window: WindowValues
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.base.extras import has_machines, install_command
+from app.base.extras import can_add, has_machines, install_command
 from app.base.sentence import Sentence, say
 from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
@@ -77,7 +77,7 @@ LACKS: Final[Mapping[str, Sentence]] = {
 def machines_view(others: OtherMachines, spoken: Language) -> View:
     """Show both sides; of an extra that is missing, only how to add it."""
     if not has_machines():
-        return {"command": install_command("machines")}
+        return {"command": install_command("machines"), "adds": can_add()}
     hub, lending = others.hub, others.lending
     return {
         "starting": others.starting,

@@ -43,7 +43,7 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
                 "book.pdf-extra",
                 "To read a PDF, Hearth needs the library pypdf, which is missing here. Save {name} as EPUB, DOCX or text. {advice}",
                 name=name,
-                advice=say("owner.pdf", "Or install it (0.4 MB): {command}", command=install_command("pdf")),
+                advice=say("owner.pdf", "Or add it (0.4 MB) on the Machine tab, or by: {command}", command=install_command("pdf")),
             )
         )
     found = _take_apart(file, name)

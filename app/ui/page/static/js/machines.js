@@ -1,7 +1,8 @@
 // Several machines, on the Machine tab: those that help this one, and the one that this one helps.
-import { el, list, text } from "./elements.js";
+import { el, list, makeButton, text } from "./elements.js";
 import { area, live, post, redraw } from "./hearth.js";
 import { sure } from "./sure.js";
+import { offerExtra } from "./upkeep.js";
 import { t, time } from "./words.js";
 
 const minutes = (seconds) => Math.max(1, Math.ceil(seconds / 60));
@@ -36,15 +37,22 @@ function head(element) {
 }
 
 // Without the extra: how to add it.
-function drawLack(element, command) {
+function drawLack(element, command, adds) {
   if (element.dataset.drawn !== "lack") {
     element.dataset.drawn = "lack";
+    if (adds) {
+      element.innerHTML = `${title()}<p class="h-how"></p><p class="h-chips"></p>`;
+      head(element);
+      text(element.querySelector(".h-how"), t("machines.adds", "This needs an extra, which Hearth adds beside what runs."));
+      element.querySelector(".h-chips").append(makeButton(t("machines.add", "Add it"), () => offerExtra("machines"), "h-chip"));
+      return;
+    }
     element.innerHTML = `${title()}<p class="h-how"></p><p class="h-one"><code></code> <button type="button" class="h-chip"></button></p>`;
     head(element);
     text(element.querySelector(".h-how"), t("machines.lacks", "This needs an extra. Close Hearth, run this in a terminal, and start Hearth again:"));
     copies(element.querySelector("button"), element.querySelector("code"));
   }
-  text(element.querySelector("code"), command);
+  if (!adds) text(element.querySelector("code"), command);
 }
 
 function frame(element) {
@@ -180,7 +188,7 @@ function drawLending(element, lending) {
 
 area("#h-machines", (element, { machines }) => {
   if (!machines) return;
-  if (machines.command) return drawLack(element, machines.command);
+  if (machines.command) return drawLack(element, machines.command, machines.adds);
   if (element.dataset.drawn !== "all") frame(element);
   const part = (selector) => element.querySelector(selector), use = part(".h-use");
   const wrong = trouble || machines.said;

@@ -1,0 +1,131 @@
+// Upkeep, on the Machine tab: newer versions, looked for once the owner agrees, and extras; both are made beside the window.
+import { el, list, makeButton, text } from "./elements.js";
+import { area, ask, post, redraw } from "./hearth.js";
+import { sure } from "./sure.js";
+import { size, t } from "./words.js";
+
+const SOON_MS = 1000, SELDOM_MS = 60_000;
+let /** @type {View} */ view = null, asked = 0, acting = "", trouble = "";
+
+async function load() {
+  asked = Date.now();
+  view = await ask("hearth/upkeep").catch(() => view);
+  redraw();
+}
+
+// A press is answered with the view that it leads to.
+async function act(what, given = {}) {
+  if (acting) return;
+  [acting, trouble] = [what, ""];
+  redraw();
+  const answer = await post(`hearth/upkeep/${what}`, given).catch(() => null);
+  const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
+  [acting, trouble, asked] = ["", said.trouble ?? "", Date.now()];
+  if (!said.trouble) view = said;
+  redraw();
+}
+
+// What a press leads to, before it does.
+const beside = () => sentences(
+  t("upkeep.beside", "This is made and tested beside the Hearth that runs, which goes on meanwhile: it takes some minutes and up to {size} of disk. If anything fails, nothing changes.", { size: size(view.environment) }),
+  view.undo ? t("upkeep.gives-up", "The version before the last update may be removed for it.") : "",
+);
+const sentences = (...all) => all.filter(Boolean).join("\n\n");
+
+async function update() {
+  const { version, bytes } = view.newer;
+  const question = sentences(t("upkeep.update-sure", "Update to Hearth {version}? {size} are downloaded, and more where it needs newer packages.", { version, size: size(bytes) }), beside(), t("upkeep.back", "Then a restart takes it, and you can go back to this version."));
+  if (await sure(question, t("upkeep.update", "Update"), "h-go-on")) act("update");
+}
+
+async function add(extra) {
+  const question = sentences(t("upkeep.add-sure", "Add {name}? About {size} are downloaded; licence: {licence}.", { name: extra.title, size: size(extra.bytes), licence: extra.licence }), beside(), t("upkeep.add-then", "Then a restart takes it."));
+  if (await sure(question, t("upkeep.add", "Add"), "h-go-on")) act("add", { extra: extra.name });
+}
+
+async function restart() {
+  const question = t("upkeep.restart-sure", "Restart Hearth now? It closes and opens again. A running job is interrupted, and can be continued from its last finished part.");
+  if (await sure(question, t("upkeep.restart", "Restart now"), "h-go-on")) act("restart");
+}
+
+function frame(element) {
+  element.innerHTML = `<h2></h2><p class="h-soft h-version"></p>
+    <div class="h-may-look" role="group"><p></p><p class="h-chips"></p></div>
+    <p class="h-looks"><label><input type="checkbox" role="switch"> <span></span></label></p>
+    <div class="h-newer"><p><b></b></p><details><summary></summary><pre tabindex="0"></pre></details></div>
+    <p class="h-trouble" role="alert"></p><p class="h-work" role="status"></p><p class="h-chips h-does"></p>
+    <h3></h3><p class="h-soft h-extras-how"></p><ul class="h-list h-extras"></ul>`;
+  const part = (selector) => element.querySelector(selector);
+  text(part("h2"), t("upkeep.title", "Updates and extras"));
+  part(".h-may-look .h-chips").append(makeButton(t("upkeep.may-look", "Yes, once a day"), () => act("may-look"), "h-chip"), makeButton(t("upkeep.may-not", "No"), () => act("may-not-look"), "h-chip"));
+  part(".h-looks input").addEventListener("change", (event) => act(event.target.checked ? "may-look" : "may-not-look"));
+  text(part(".h-looks span"), t("upkeep.looks", "Look once a day for a newer version"));
+  part(".h-does").append(
+    makeButton(t("upkeep.restart", "Restart now"), restart, "h-chip h-restart"), makeButton("", update, "h-chip h-update"),
+    makeButton(t("sure.no", "Cancel"), () => act("cancel"), "h-chip h-cancel"), makeButton(t("upkeep.look", "Look now"), () => act("look"), "h-chip h-look-now"),
+  );
+  text(part("h3"), t("upkeep.extras", "Extras"));
+  text(part(".h-extras-how"), t("upkeep.extras-how", "Hearth works without these. What is added stays over updates."));
+}
+
+function drawVersions(element) {
+  const part = (selector) => element.querySelector(selector), { fixed, newer, looks, ready, work } = view;
+  text(part(".h-version"), [t("upkeep.version", "This is Hearth {version}.", { version: view.version }), fixed || (!newer && (view.looking ? t("upkeep.looking", "Looking …") : view.told))].filter(Boolean).join(" "));
+  part(".h-may-look").hidden = Boolean(fixed) || looks != null;
+  text(part(".h-may-look p"), t("upkeep.may", "May Hearth look for a newer version, once a day? It asks {place} and sends nothing about you or your work. Nothing is installed without your press.", { place: view.place }));
+  part(".h-looks").hidden = Boolean(fixed) || looks == null;
+  part(".h-looks input").checked = acting.startsWith("may") ? acting === "may-look" : Boolean(looks);
+  part(".h-newer").hidden = !newer || Boolean(ready);
+  if (newer) {
+    text(part(".h-newer b"), t("upkeep.newer", "Hearth {version} is there.", { version: newer.version }));
+    text(part(".h-newer summary"), t("upkeep.notes", "What is new"));
+    text(part(".h-newer pre"), newer.notes);
+    text(part(".h-update"), t("upkeep.update-to", "Update to {version}", { version: newer.version }));
+  }
+  const busy = work.length > 0, wrong = trouble || (!busy && view.failed);
+  part(".h-trouble").hidden = !wrong;
+  text(part(".h-trouble"), wrong || "");
+  text(part(".h-work"), busy ? [t("upkeep.making", "Preparing beside what runs"), ...work].join(" · ") : ready ? `${ready} ${t("upkeep.ready-how", "A restart takes it.")}` : "");
+  part(".h-restart").hidden = busy || !ready;
+  part(".h-update").hidden = busy || Boolean(ready) || !newer;
+  part(".h-cancel").hidden = !busy;
+  part(".h-look-now").hidden = busy || Boolean(fixed) || Boolean(ready) || looks == null;
+  for (const button of element.querySelectorAll(".h-does button, .h-may-look button")) button.disabled = Boolean(acting) || (button.matches(".h-look-now") && view.looking);
+}
+
+function makeExtra(extra) {
+  const row = el(`<li class="h-part"><span class="h-sounding"><b></b> <span class="h-badge right"></span><br><span class="h-soft"></span><br><span class="h-soft h-costs"></span></span></li>`);
+  const button = makeButton(t("upkeep.add", "Add"), () => add(view.extras.find((each) => each.name === extra.name)), "h-chip");
+  button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${extra.title}`);
+  row.append(button, el("<code></code>"));
+  return row;
+}
+
+function drawExtra(row, extra) {
+  const busy = view.work.length > 0 || Boolean(acting);
+  text(row.querySelector("b"), extra.title);
+  text(row.querySelector(".h-badge"), extra.here ? t("upkeep.here", "added") : "");
+  row.querySelector(".h-badge").hidden = !extra.here;
+  text(row.querySelector(".h-soft"), extra.why);
+  text(row.querySelector(".h-costs"), `${size(extra.bytes)} · ${extra.licence}`);
+  row.querySelector("button").hidden = extra.here || Boolean(extra.command);
+  row.querySelector("button").disabled = busy;
+  row.querySelector("code").hidden = extra.here || !extra.command;
+  text(row.querySelector("code"), extra.command);
+}
+
+area("#h-upkeep", (element) => {
+  const wait = view?.work.length || view?.looking ? SOON_MS : SELDOM_MS;
+  if (element.offsetParent && !acting && Date.now() - asked > wait) load();
+  if (!view) return;
+  if (!element.firstElementChild) frame(element);
+  drawVersions(element);
+  list(element.querySelector(".h-extras"), view.extras, (each) => each.name, makeExtra, drawExtra);
+});
+
+// Where another card lacks an extra, it leads here.
+export const offerExtra = (name) => {
+  const extra = view?.extras.find((each) => each.name === name);
+  document.querySelector("#h-upkeep")?.scrollIntoView({ block: "center" });
+  if (extra && !extra.command && !view.work.length) add(extra);
+};

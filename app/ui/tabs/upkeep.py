@@ -1,0 +1,95 @@
+"""Upkeep, on the Machine tab: the view of newer versions and extras, and what its buttons do. For the owner alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app import __version__
+from app.base.extras import EXTRAS, Extra, can_add, install_command
+from app.base.sentence import Sentence, say
+from app.launcher import slots
+from app.ui.page.translate import Language, language, translate
+from app.ui.page.views import View
+from app.ui.state.asked import Asked, Word
+from app.ui.state.desk import Desk
+from app.ui.state.json_routes import owner_route
+from app.ui.state.upkeep import Upkeep
+
+
+class UpkeepAsked(Asked):
+    act: Word
+    extra: Word = ""
+
+
+def routes(desk: Desk) -> list[Route]:
+    return [owner_route(desk, "/hearth/upkeep", send_view), owner_route(desk, "/hearth/upkeep/{act}", act, ["POST"], UpkeepAsked)]
+
+
+def send_view(desk: Desk, request: Request) -> Response:
+    return JSONResponse(upkeep_view(desk.upkeep, language(request)), headers={"Cache-Control": "no-store"})
+
+
+def act(desk: Desk, request: Request, asked: UpkeepAsked) -> Response:
+    action = ACTIONS.get(asked.act)
+    if action is None:
+        return Response(status_code=404)
+    action(desk.upkeep, asked)
+    return send_view(desk, request)
+
+
+ACTIONS: Final[Mapping[str, Callable[[Upkeep, UpkeepAsked], None]]] = {
+    "may-look": lambda upkeep, _: upkeep.let_look(True),
+    "may-not-look": lambda upkeep, _: upkeep.let_look(False),
+    "look": lambda upkeep, _: upkeep.look(),
+    "update": lambda upkeep, _: upkeep.update(),
+    "add": lambda upkeep, asked: upkeep.add(asked.extra),
+    "cancel": lambda upkeep, _: upkeep.beside.stop(),
+    "restart": lambda upkeep, _: upkeep.restart(),
+}
+
+
+def upkeep_view(upkeep: Upkeep, spoken: Language) -> View:
+    def words(sentence: Sentence | None) -> str:
+        return translate(sentence, spoken) if sentence is not None else ""
+
+    saved, newer, ready, fixed = upkeep.saved, upkeep.find_newer(), upkeep.find_ready(), upkeep.explain_fixed()
+    return {
+        "version": __version__,
+        "fixed": words(fixed),
+        "looks": saved.get("looks"),
+        "place": upkeep.place,
+        "looking": upkeep.looking,
+        "told": words(upkeep.told),
+        "newer": {name: newer.get(name) for name in ("version", "notes", "bytes")} if newer is not None and fixed is None else None,
+        "work": [words(each) for each in upkeep.beside.describe()],
+        "failed": upkeep.beside.find_failure(),
+        "ready": words(describe_ready(ready)),
+        "environment": upkeep.measure_environment() if can_add() else 0,
+        "undo": bool(slots.read_way_back(upkeep.folder)) if can_add() else False,
+        "extras": [extra_view(each, spoken) for each in EXTRAS],
+    }
+
+
+def describe_ready(ready: Mapping[str, str]) -> Sentence | None:
+    if not ready:
+        return None
+    if ready.get("undo"):
+        return say("upkeep.ready-version", "Hearth {version} is ready and tested.", version=ready.get("version", ""))
+    return say("upkeep.ready-extra", "What you added is ready and tested.")
+
+
+def extra_view(extra: Extra, spoken: Language) -> View:
+    return {
+        "name": extra.name,
+        "title": translate(extra.title, spoken),
+        "why": translate(extra.why, spoken),
+        "bytes": extra.bytes,
+        "licence": extra.licence,
+        "here": extra.is_here,
+        "command": "" if can_add() else install_command(extra.name),
+    }
