@@ -49,8 +49,7 @@ def _ask_windows() -> float | None:
     last = _LastInput(ctypes.sizeof(_LastInput))
     if not system.user32.GetLastInputInfo(ctypes.byref(last)):
         return None
-    idle_ms: int = (system.kernel32.GetTickCount() - last.tick_ms) & 0xFFFFFFFF
-    return idle_ms / 1000
+    return float((system.kernel32.GetTickCount() - last.tick_ms) & 0xFFFFFFFF) / 1000
 
 
 def _ask_mac() -> float:

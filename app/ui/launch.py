@@ -47,7 +47,7 @@ from app.ui.single_instance import Instance
 from app.ui.state import pausing
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tabs import loras, models, other_machines, pause, shelf, styles, upkeep, welcome
+from app.ui.tabs import loras, models, notify, other_machines, pause, shelf, styles, upkeep, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 from app.window import choice
 
@@ -221,12 +221,13 @@ def choose_port(options: LaunchOptions, instance: Instance) -> int | None:
 
 
 def look_until_left(desk: Desk) -> None:
-    """Wait until the window is to end; look each second whether jobs may run, once an hour whether the database needs its daily backup, and
-    whether a newer version is to be looked for."""
+    """Wait until the window is to end; look each second whether jobs may run and whether to tell of their end, once an hour whether the database
+    needs its daily backup, and whether a newer version is to be looked for."""
     looked_s = -math.inf
     while not desk.leaving.wait(WAIT_S):
         with suppress(Trouble, OSError, sqlite3.Error):
             desk.pausing.look()
+            desk.notifying.look()
         if time.monotonic() - looked_s > BACKUP_LOOK_S:
             backups.make_daily_backup(desk.keeper.home)
             desk.upkeep.look_if_due()
@@ -244,7 +245,7 @@ def start_server(
     gradio_endpoints.answer_when_begun(window, desk)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *loras.routes(desk), *styles.routes(desk), *welcome.routes(desk),
-        *other_machines.routes(desk), *pause.routes(desk), *upkeep.routes(desk), *openai.routes(desk), *a1111.routes(desk),
+        *other_machines.routes(desk), *pause.routes(desk), *notify.routes(desk), *upkeep.routes(desk), *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(

@@ -25,6 +25,8 @@ class ProgressBoard:
         self._progress: dict[str, Progress] = {}
         self.watchers: dict[str, list[Callable[[Event], None]]] = {}
         """Who is told of a job's events, changed by `watch` alone."""
+        self.on_end: Callable[[str, Event], None] = lambda job, end: None
+        """Is told of every end, and must not block."""
 
     def reopen(self, job: str) -> None:
         """Forget what was posted about a job that is to run again."""
@@ -63,6 +65,8 @@ class ProgressBoard:
             self._update(job, lambda progress: progress.add(event))
             for tell in self.watchers.get(job, ()):
                 tell(event)
+            if isinstance(event, END):
+                self.on_end(job, event)
 
     @contextmanager
     def watch(self, job: str, tell: Callable[[Event], None]) -> Iterator[None]:

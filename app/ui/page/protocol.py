@@ -15,7 +15,7 @@ ElementId = Literal[
     "h-greeting", "h-scripts", "h-script", "h-says", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompts", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-reference", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
-    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines", "h-upkeep",
+    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines", "h-notify", "h-upkeep",
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
@@ -85,6 +85,8 @@ ROUTES: Final = (
     Address("hearth/smaller/{kind}", "POST"),
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/pause/{act}", "POST", ("until", "when", "begin", "end")),
+    Address("hearth/notify"),
+    Address("hearth/notify/{act}", "POST", ("address", "form", "titles", "job")),
     Address("hearth/listen/{act}", "POST"),
     Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
     Address("hearth/cast", fields=("model",)),
@@ -137,6 +139,7 @@ ROUTES: Final = (
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
     "hearth/pause/{act}": ("hold", "resume", "plan", "wait", "go-on-battery"),
+    "hearth/notify/{act}": ("keep", "forget", "try", "show"),
     "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
     "hearth/edit/{act}": ("line", "words", "up", "down", "pause", "speak", "take", "back", "script"),
     "hearth/engine/{act}": ("again", "repair"),

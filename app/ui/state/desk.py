@@ -26,6 +26,7 @@ from app.ui.state.lora_desk import LoraDesk
 from app.ui.state.machine_desk import MachineDesk
 from app.ui.state.measuring_desk import MeasuringDesk
 from app.ui.state.models_desk import ModelsDesk
+from app.ui.state.notifying import Notifying
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.pausing import Pausing
 from app.ui.state.person import OWNER
@@ -54,6 +55,7 @@ class Desk:
     downloads: Downloads = field(init=False)
     pausing: Pausing = field(init=False)
     upkeep: Upkeep = field(init=False)
+    notifying: Notifying = field(init=False)
 
     def __post_init__(self) -> None:
         self.keeper.set_chunk(parse_kept_chunk(self.settings.get("choice")))
@@ -71,6 +73,7 @@ class Desk:
         self.others = OtherMachines(self.keeper, self.settings, self.downloads)
         self.pausing = Pausing(self.keeper, self.settings)
         self.upkeep = Upkeep(self.settings, self.leaving)
+        self.notifying = Notifying(self.keeper, self.settings)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

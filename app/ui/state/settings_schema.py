@@ -135,6 +135,18 @@ class UpdatesValues(TypedDict, total=False):
     bytes: int
 
 
+Form = Literal["ntfy", "webhook"]
+
+
+class PhoneValues(TypedDict, total=False):
+    """Whom to tell that the work is done: `notifying.Notifying`."""
+
+    address: Annotated[Words, Field(max_length=500)]
+    form: Form
+    titles: bool
+    """The first words of what was asked for are sent along."""
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
@@ -158,6 +170,7 @@ class SettingsValues(TypedDict, total=False):
     greeted: bool
     pause: PauseValues
     updates: UpdatesValues
+    phone: PhoneValues
     window: WindowValues
 
 

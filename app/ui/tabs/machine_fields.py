@@ -71,6 +71,7 @@ def build_fields(desk: Desk) -> MachineFields:
         with gr.Column():
             machine = _build_machine()
             gr.HTML('<section id="h-machines" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-notify" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-upkeep" class="h-card"></section>', apply_default_css=False)
         with gr.Column():
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)

@@ -12,6 +12,7 @@ import { lorasFor } from "./loras.js";
 import { copyReport, keepLooking, lookAt } from "./machine.js";
 import "./machines.js";
 import "./microphone.js";
+import "./notify.js";
 import { paintedBy } from "./paint.js";
 import "./pause.js";
 import { isFramed, startFiles } from "./picture.js";

@@ -1,4 +1,4 @@
-// The queue, interrupted jobs, and the chime when a job is done.
+// The queue and interrupted jobs.
 import { el, list, makeButton, onPage, show, text } from "./elements.js";
 import { area, ask, live, post, redraw, soon } from "./hearth.js";
 import { copyReport } from "./machine.js";
@@ -157,46 +157,3 @@ onPage("click", (event) => {
   const job = event.target.closest?.(".h-resume button")?.dataset.job;
   if (job) act(job, "go-on").then(soon);
 });
-
-// A chime, and a notification if the page is hidden; off by default.
-const wished = () => localStorage.getItem("hearth_chime") === "on";
-/** @type {Record<string, string>} */
-const running = {};
-onPage("click", (event) => {
-  if (event.target.closest?.('[data-h-act="chime"]')) {
-    localStorage.setItem("hearth_chime", wished() ? "off" : "on");
-    if (wished()) {
-      chime();
-      window.Notification?.requestPermission();
-    }
-  }
-});
-area('[data-h-act="chime"]', (button) => {
-  button.setAttribute("aria-pressed", wished());
-  button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
-  button.title = button.getAttribute("aria-label");
-});
-area("#h-strip", (_, { speech, picture }) => {
-  for (const [kind, view] of Object.entries({ speech, picture })) {
-    if (!view) continue;
-    if (running[kind] === view.job && view.end) {
-      if (wished()) {
-        chime();
-        if (document.hidden && window.Notification?.permission === "granted") new Notification("Hearth", { body: t("chime.done", "Done.") });
-      }
-      running[kind] = "";
-    } else if (!view.end) running[kind] = view.job;
-  }
-});
-function chime() {
-  const context = new AudioContext(), now = context.currentTime;
-  for (const [pitch, at] of [[659, 0], [880, 0.16]]) {
-    const tone = context.createOscillator(), loud = context.createGain();
-    tone.frequency.value = pitch;
-    loud.gain.setValueAtTime(0.12, now + at);
-    loud.gain.exponentialRampToValueAtTime(0.0001, now + at + 0.7);
-    tone.connect(loud).connect(context.destination);
-    tone.start(now + at);
-    tone.stop(now + at + 0.7);
-  }
-}

@@ -1,0 +1,104 @@
+// Tell me when it is done: a chime, the system's notification with the picture, and a message to one's own phone.
+import { makeButton, onPage, text } from "./elements.js";
+import { area, ask, live, post } from "./hearth.js";
+import { t } from "./words.js";
+
+// Both of the page's are off by default.
+const wished = () => localStorage.getItem("hearth_chime") === "on";
+/** @type {Record<string, string>} */
+const running = {};
+onPage("click", (event) => {
+  if (event.target.closest?.('[data-h-act="chime"]')) {
+    localStorage.setItem("hearth_chime", wished() ? "off" : "on");
+    if (wished()) {
+      chime();
+      window.Notification?.requestPermission();
+    }
+  }
+});
+area('[data-h-act="chime"]', (button) => {
+  button.setAttribute("aria-pressed", wished());
+  button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
+  button.title = button.getAttribute("aria-label");
+});
+area("#h-strip", (_, { speech, picture }) => {
+  for (const [kind, view] of Object.entries({ speech, picture })) {
+    if (!view) continue;
+    if (running[kind] === view.job && view.end) {
+      if (wished()) {
+        chime();
+        if (document.hidden) showNotice(view);
+      }
+      running[kind] = "";
+    } else if (!view.end) running[kind] = view.job;
+  }
+});
+function chime() {
+  const context = new AudioContext(), now = context.currentTime;
+  for (const [pitch, at] of [[659, 0], [880, 0.16]]) {
+    const tone = context.createOscillator(), loud = context.createGain();
+    tone.frequency.value = pitch;
+    loud.gain.setValueAtTime(0.12, now + at);
+    loud.gain.exponentialRampToValueAtTime(0.0001, now + at + 0.7);
+    tone.connect(loud).connect(context.destination);
+    tone.start(now + at);
+    tone.stop(now + at + 0.7);
+  }
+}
+
+// By the page, else by the server, as a web view may have no notifications; guests have the page's alone.
+function showNotice(view) {
+  const [made] = view.results ?? [], icon = made?.url && view === live.state.picture ? made.url : "hearth/static/icon-64.png";
+  if (window.Notification?.permission === "granted") new Notification("Hearth", { body: t("chime.done", "Done."), icon });
+  else if (live.state.charts) post("hearth/notify/show", { job: view.job });
+}
+
+let /** @type {View} */ card = null, asked = false;
+const forms = { ntfy: () => "ntfy", webhook: () => t("notify.webhook", "Webhook (JSON)") };
+
+async function act(what, given, element) {
+  const answer = await post(`hearth/notify/${what}`, given), said = await answer.json().catch(() => ({ trouble: t("machines.silent", "Hearth did not respond.") }));
+  const told = element.querySelector(".h-trouble");
+  [told.hidden, told.textContent] = [!said.trouble, said.trouble ?? ""];
+  if (!said.trouble) card = said;
+  text(element.querySelector(".h-told"), said.trouble ? "" : { keep: t("notify.kept", "Saved."), try: t("notify.sent", "Sent."), forget: t("notify.off", "Nothing is sent any more.") }[what]);
+  draw(element);
+}
+
+function frame(element) {
+  element.innerHTML = `<h2></h2><p class="h-soft"></p><p class="h-trouble" role="alert" hidden></p><form><p class="h-one"><select class="h-field"></select><input type="password" class="h-field" autocomplete="off" spellcheck="false"></p>
+    <p><label><input type="checkbox"> <span></span></label></p><p class="h-chips"><button class="h-chip"></button></p></form><p class="h-soft h-told" role="status"></p>`;
+  const part = (selector) => element.querySelector(selector);
+  text(part("h2"), t("notify.title", "Tell my phone when it is done"));
+  text(part(".h-soft"), t("notify.why", "After work of more than a minute Hearth writes to an address of yours: a topic of ntfy (its free app shows it on the phone), or a webhook. Nothing is sent before one is set."));
+  text(part("label span"), t("notify.titles", "Also send the first words of what was made"));
+  text(part("form button"), t("notify.keep", "Save"));
+  part("select").setAttribute("aria-label", t("notify.form", "Kind of address"));
+  part("form input").setAttribute("aria-label", t("notify.address", "Address"));
+  for (const [form, name] of Object.entries(forms)) part("select").append(new Option(name(), form));
+  part("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    act("keep", { address: part("form input").value, form: part("select").value, titles: part("[type=checkbox]").checked }, element);
+    part("form input").value = "";
+  });
+  part(".h-chips").append(makeButton(t("notify.try", "Send a test"), () => act("try", {}, element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
+}
+
+function draw(element) {
+  const part = (selector) => element.querySelector(selector);
+  if (!element.firstElementChild) {
+    frame(element);
+    [part("select").value, part("[type=checkbox]").checked] = [card.form, card.titles];
+  }
+  part("form input").placeholder = card.address || "https://ntfy.sh/\u2026";
+  for (const button of [...element.querySelectorAll(".h-chips button")].slice(1)) button.hidden = !card.address;
+}
+
+area("#h-notify", async (element) => {
+  if (card && !element.firstElementChild) draw(element);
+  if (asked || !element.offsetParent) return;
+  asked = true;
+  card = await ask("hearth/notify").catch(() => null);
+  asked = Boolean(card);
+  if (card) draw(element);
+});

@@ -1,0 +1,72 @@
+"""Tell me when it is done: the card on the Machine tab, and the system's notification where the page has none. For the owner alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.base.desktop_notice import show_notice
+from app.engine.jobs.events import Finished
+from app.ui.page.translate import Language, language, text
+from app.ui.page.views import View
+from app.ui.state.asked import Asked, Word
+from app.ui.state.desk import Desk
+from app.ui.state.json_routes import owner_route
+from app.ui.state.notifying import ADDRESS_MOST, mask
+from app.ui.state.person import OWNER
+from app.ui.state.settings_schema import Form
+
+
+class NotifyAsked(Asked):
+    act: Word
+    address: str = ""
+    form: Form = "ntfy"
+    titles: bool = False
+    job: Word = ""
+
+
+ACTIONS: Final[dict[str, Callable[[Desk, NotifyAsked], None]]] = {
+    "keep": lambda desk, asked: desk.notifying.keep(asked.address[: ADDRESS_MOST + 1], asked.form, asked.titles),
+    "forget": lambda desk, asked: desk.notifying.forget(),
+    "try": lambda desk, asked: desk.notifying.try_it(),
+}
+
+
+def routes(desk: Desk) -> list[Route]:
+    return [owner_route(desk, "/hearth/notify", send_card), owner_route(desk, "/hearth/notify/{act}", act, ["POST"], NotifyAsked)]
+
+
+def send_card(desk: Desk, request: Request) -> Response:
+    return JSONResponse(card_view(desk))
+
+
+def act(desk: Desk, request: Request, asked: NotifyAsked) -> Response:
+    """Do what a button says; only as JSON, which a form of another site cannot send without asking first."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        return Response(status_code=415)
+    if asked.act == "show":
+        show_end(desk, asked.job, language(request))
+    elif (action := ACTIONS.get(asked.act)) is not None:
+        action(desk, asked)
+    else:
+        return Response(status_code=404)
+    return JSONResponse(card_view(desk))
+
+
+def card_view(desk: Desk) -> View:
+    phone = desk.notifying.phone
+    return {"address": mask(phone.get("address", "")), "form": phone.get("form", "ntfy"), "titles": bool(phone.get("titles"))}
+
+
+def show_end(desk: Desk, job: str, spoken: Language) -> None:
+    """Let the system say that a job of the owner's is done, with its picture."""
+    if not desk.jobs.owns(job, OWNER):
+        return
+    end = desk.keeper.get_progress(job).end
+    made = [Path(file) for file in end.files if file.endswith(".png")] if isinstance(end, Finished) else []
+    show_notice(text("chime.done", "Done.", spoken), made[0] if made else None)
