@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import operator
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +29,7 @@ from app.engine.keeper.recovery import DEAF
 from tests.support import light_engine
 from tests.support.other_functions import set_in
 from tests.support.places import TOP
+from tests.support.waiting import pass_turns, until
 
 pytestmark = pytest.mark.long
 
@@ -127,7 +127,7 @@ def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     until(lambda: keeper.state.obstacle is not None)
     assert str(jobs) in str(keeper.state.obstacle) and keeper._loop._thread.is_alive()
-    time.sleep(3 * engine_loop.TICK_S)
+    pass_turns()
     assert keeper.journal.get(job.id).state == "queued", "it waits"
     second = keeper.submit(SpeechRequest(SCRIPT, seed=6))
     keeper.stop(second.id)
@@ -181,7 +181,7 @@ def test_a_database_that_is_deleted_meanwhile_is_told_and_comes_back(keeper: Kee
     database.rename(away)
     until(lambda: keeper.state.obstacle is not None and keeper.state.obstacle.key == "disk.database-gone")
     waits = keeper.submit(SpeechRequest(SCRIPT, seed=6))
-    time.sleep(3 * engine_loop.TICK_S)
+    pass_turns()
     assert keeper.journal.get(waits.id).state == "queued"
     away.rename(database)
     assert isinstance([*followed(keeper, waits.id)][-1], Finished) and keeper.state.obstacle is None
@@ -209,7 +209,7 @@ def test_the_beat_tells_how_long_stop_was_not_seen(tmp_path: Path) -> None:
     here, there = multiprocessing.Pipe()
     working, reads, ends = worker.Worker(there), threading.Event(), threading.Event()
 
-    def run(request: object, choice: object, control: Control, *more: object) -> Iterator[Any]:
+    def run(request: object, choice: object, control: Control, *more: object, **known: object) -> Iterator[Any]:
         assert reads.wait(60) and control.stopped and ends.wait(60)
         yield Stopped((), 0.0)
 
@@ -271,10 +271,3 @@ def test_sleep_is_no_silence_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EOFError):
         working.beat()
     assert quiet == [0.0, 10.0, 20.0, 0.0, 10.0]
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
