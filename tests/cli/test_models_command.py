@@ -88,7 +88,7 @@ def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
         _, told = running.communicate(timeout=60)
         assert running.returncode == 130 and "same command again to resume" in told
         kept = part.stat().st_size
-        time.sleep(0.2)
+        hub.rest()
         before, hub.bytes_a_second = hub.sent[first], 0
         running = hearth(tmp_path, "get", "dia-1.6b", endpoint=hub.endpoint)
         told, _ = running.communicate(timeout=90)

@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.support.waiting import until
+
 LARGE = (".safetensors", ".gguf", ".bin", ".ckpt")
 PIECE = 1 << 14
 
@@ -44,6 +46,22 @@ class Hub:
     """(method, address, headers) of each request."""
     endpoint: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _answers: int = 0
+    """Files that are being sent."""
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        with self.lock:
+            self._answers += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._answers -= 1
+
+    def rest(self) -> None:
+        """Wait until nothing is sent any more: what is on its way when somebody goes is counted, too."""
+        until(lambda: not self._answers)
 
     def commit(self, repo: str) -> str:
         every = "".join(f"{name}{hashlib.sha1(data).hexdigest()}" for name, data in sorted(self.repos[repo].items()))
@@ -160,16 +178,17 @@ class Answers(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         end = min(len(data), start + fault.value) if fault and fault.kind == "cut" else len(data)
-        for at in range(start, end, PIECE):
-            piece = data[at : min(end, at + PIECE)]
-            try:
-                self.wfile.write(piece)
-            except OSError:
-                return  # They went away.
-            with self.hub.lock:
-                self.hub.sent[file] += len(piece)
-            if self.hub.bytes_a_second:
-                time.sleep(len(piece) / self.hub.bytes_a_second)
+        with self.hub.sending():
+            for at in range(start, end, PIECE):
+                piece = data[at : min(end, at + PIECE)]
+                try:
+                    self.wfile.write(piece)
+                except OSError:
+                    return  # They went away.
+                with self.hub.lock:
+                    self.hub.sent[file] += len(piece)
+                if self.hub.bytes_a_second:
+                    time.sleep(len(piece) / self.hub.bytes_a_second)
         if end < len(data):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from unittest.mock import patch
 
 from app.base.paths import Home
 from app.engine.keeper.engine_life import EngineLife
+from app.engine.keeper.engine_loop import EngineLoop
 from app.engine.keeper.keeper import Keeper
 
 WAIT_S = 45
@@ -32,3 +34,17 @@ def until(condition: Callable[..., bool], seconds: float = WAIT_S) -> None:
     while not condition():
         assert time.monotonic() < limit, "it did not come to pass"
         time.sleep(0.05)
+
+
+def pass_turns(count: int = 3) -> None:
+    """Wait until a keeper has looked so many times more at what there is to do: what it has not done by then it leaves."""
+    turns, real = list[EngineLoop](), EngineLoop._take_turn
+
+    def counted(loop: EngineLoop) -> None:
+        try:
+            real(loop)
+        finally:
+            turns.append(loop)
+
+    with patch.object(EngineLoop, "_take_turn", counted):
+        until(lambda: len(turns) > count)  # the first may have begun before

@@ -15,6 +15,7 @@ from app.engine.jobs.database import Database
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.owners import household_of, is_guest, new_guest
 from app.engine.jobs.request import PictureRequest
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -58,7 +59,8 @@ def test_who_used_the_engine_least_is_first(journal: Journal) -> None:
     taken = journal.take()
     assert taken is not None
     queue(journal, modest, *"xy")
-    time.sleep(0.01)
+    begun_s = time.time()
+    until(lambda: time.time() > begun_s)
     journal.end(taken.id, "finished")
     assert prompts(journal) == "xbyc"
     assert journal.sum_guest_seconds(0)[household_of(greedy)] > 0 == journal.sum_guest_seconds(0)[household_of(modest)]

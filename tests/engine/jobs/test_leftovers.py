@@ -20,10 +20,10 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.engine.jobs.tasks import SelfTest, Tune
-from app.engine.keeper import engine_loop, job_end, job_folder
+from app.engine.keeper import job_end, job_folder
 from app.engine.keeper.engine_life import STARTS
 from app.engine.keeper.job_folder import drop_all_passing, move_to_shelf, remove_old_folders
-from tests.support.waiting import Idle, until
+from tests.support.waiting import Idle, pass_turns, until
 
 
 def names(folder: Path) -> list[str]:
@@ -145,7 +145,7 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         keeper.end_lent_out(job.id, Finished((str(folder / "speech.wav"),), 1.0, 0.0, "", 0), {}, "Attic")
         assert not keeper.get_progress(job.id).sounds
         (kept,) = keeper.shelf.list_of_job(job.id)
-        time.sleep(3 * engine_loop.TICK_S)
+        pass_turns()
         assert len([*folder.glob("sound-*"), *folder.glob("preview-*")]) == 3, "a page may be fetching them"
         monkeypatch.setattr(job_end, "LISTENED_S", 0.1)
         limit = time.monotonic() + 60

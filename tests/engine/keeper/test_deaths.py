@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ from app.engine.jobs.journal import Job
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import SPOKEN, mark_elsewhere
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.keeper import engine_life, engine_loop
+from app.engine.keeper import engine_life
 from app.engine.keeper.deaths import DEATHS, DeathRecord, DeathRecords
 from app.engine.keeper.delivery import Delivery, deliver, format_ranges
 from app.engine.keeper.job_end import JobEnds
@@ -36,6 +35,7 @@ from app.engine.pictures.run.checkpoint import Checkpoint
 from app.engine.speech.sound import sound
 from app.engine.speech.text.script import parse_script
 from tests.support import light_engine
+from tests.support.waiting import pass_turns, until
 
 pytestmark = pytest.mark.long
 
@@ -63,13 +63,6 @@ def open_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
 
 def end_of(keeper: Keeper, job: str) -> Event:
     return list(keeper.follow(job))[-1]
-
-
-def until(keeper: Keeper, condition: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, keeper.state
-        time.sleep(0.02)
 
 
 def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
@@ -159,9 +152,9 @@ def test_an_engine_that_does_not_start_loses_no_job(open_: Open, monkeypatch: py
     """Nine waited, and all nine failed. Now they wait until it starts, which it is asked to do now and then, and by a press."""
     keeper = open_(*[{"dies": "start"}] * engine_life.STARTS)
     jobs = [keeper.submit(SpeechRequest("[S1] Hello.", seed=number)) for number in range(9)]
-    until(keeper, lambda: keeper.state.gave_up)
+    until(lambda: keeper.state.gave_up)
     assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9
-    time.sleep(3 * engine_loop.TICK_S)
+    pass_turns()
     assert [keeper.journal.get(job.id).state for job in jobs] == ["queued"] * 9 and not keeper.state.ready
     keeper.retry_start()
     assert all(isinstance(end_of(keeper, job.id), Finished) for job in jobs)

@@ -6,8 +6,7 @@ import os
 import random
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,13 @@ from app.base.trouble import DiskFull, Trouble
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.keeper import disk_room, engine_loop
+from app.engine.keeper import disk_room
 from app.engine.keeper.keeper import Keeper
 from app.ui.state.settings import Settings
 from tests.engine.keeper.test_broken_database import make_home
 from tests.support import light_engine
 from tests.support.database_damage import execute
+from tests.support.waiting import pass_turns, until
 
 pytestmark = pytest.mark.long
 
@@ -49,13 +49,6 @@ def fill(folder: Path, left_bytes: int) -> Path:
     free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
     ballast.write_bytes(bytes(max(0, free - left_bytes)))
     return ballast
-
-
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
 
 
 def last_of(keeper: Keeper, job: str) -> Event:
@@ -90,7 +83,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
         except Trouble as told:
             assert f"{place.database}" in str(told) and "MB there" in str(told), "what failed, and what to free"
             job = ""
-        time.sleep(3 * engine_loop.TICK_S)
+        pass_turns()
         assert not job or keeper.journal.get(job).state == "queued", "it waits and does not fail"
         ballast.unlink()
         until(lambda: keeper.state.obstacle is None)
@@ -149,7 +142,7 @@ def test_an_engine_that_finds_no_room_gives_its_job_back(tmp_path: Path, monkeyp
     try:
         job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
         until(lambda: keeper.state.obstacle is not None)
-        time.sleep(3 * engine_loop.TICK_S)
+        pass_turns()
         assert keeper.journal.get(job).state == "queued" and keeper.get_progress(job).end is None
         free[0] += disk_room.ROOM_BYTES
         assert isinstance(last_of(keeper, job), Finished)

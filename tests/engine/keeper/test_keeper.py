@@ -24,6 +24,7 @@ from app.engine.keeper import job_end
 from app.engine.keeper.keeper import Keeper
 from tests.support.places import TOP
 from tests.support.tiny_voices import STARTER, save_voice
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -62,13 +63,6 @@ def engine(keeper: Keeper) -> psutil.Process:
     return psutil.Process(child.pid)
 
 
-def until(keeper: Keeper, condition: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, keeper.state
-        time.sleep(0.02)
-
-
 def kinds(events: list[Event]) -> list[str]:
     return [type(event).__name__ for event in events]
 
@@ -93,10 +87,10 @@ def test_a_script_is_spoken_and_kept(keeper: Keeper, voice: str, monkeypatch: py
     pieces = [Path(event.path) for event in events if isinstance(event, Sound)]
     assert pieces and all(piece.is_file() for piece in pieces)
     monkeypatch.setattr(job_end, "LISTENED_S", 0.0)
-    until(keeper, lambda: not any(piece.is_file() for piece in pieces))
+    until(lambda: not any(piece.is_file() for piece in pieces))
     assert Path(file).is_file() and all(Path(event.path).is_file() for event in events if isinstance(event, PartDone))
     keeper.free()
-    until(keeper, lambda: keeper.state.model == "")
+    until(lambda: keeper.state.model == "")
 
 
 def test_the_window_side_imports_no_torch() -> None:

@@ -24,7 +24,7 @@ from app.machines.cluster.helper_comm import CONNECTIONS_MOST
 from app.machines.hub import Hub
 from app.machines.joining.certificates import Identity
 from tests.support.bad_helper import METRICS, REGISTER, Peak, let_in, takes_a_task, works
-from tests.support.waiting import WAIT_S
+from tests.support.waiting import WAIT_S, until
 
 LARGE = 48 << 20
 """Bytes that no flood below may take; each sends more than twice that."""
@@ -180,7 +180,7 @@ def test_strangers_at_one_address_hold_few_connections(hub: Hub, tmp_path: Path)
             held.append(socket.create_connection(("127.0.0.1", hub.port), 5, source_address=("127.0.0.2", 0)))
     except OSError:
         pytest.skip("this system has one loopback address only")
-    time.sleep(0.5)
-    assert process.num_fds() <= before + HANDSHAKES_MOST + 2 and works(hub, good)
+    assert works(hub, good), "which waited behind them, so that they were all looked at"
+    until(lambda: process.num_fds() <= before + HANDSHAKES_MOST + 2)
     for each in held:
         each.close()
