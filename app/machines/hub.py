@@ -34,7 +34,7 @@ AGAIN_S: Final = 1.0
 """The wait before a machines process that died is started again."""
 LISTENING_S: Final = 60.0
 CLUSTER_ID: Final = "cluster"
-"""Of the row of a cluster none of whose workers is known yet."""
+"""It names the row of a cluster none of whose workers is known yet."""
 GONE_S: Final = 60.0
 """How long a worker that has gone is shown; a cluster may have others each hour."""
 NO_WORKERS: Final = say("unused.no-workers", "its scheduler answers, but it has no workers now")

@@ -43,7 +43,7 @@ _FAMILIES: Final = {768: "sd15", 1024: "sd2", 2048: "sdxl"}
 """By the numbers that a UNet's attention reads of each token."""
 _HEADS: Final = 16
 _ACTIVATIONS: Final = {1024: "quick_gelu", 1280: "gelu", 1664: "gelu"}
-"""Of the image encoders that people have as one file (CLIP's L, OpenCLIP's H and bigG), by their width; a folder says it itself."""
+"""The image encoders that people have as one file (CLIP's L, OpenCLIP's H and bigG) compute so, by their width; a folder says it itself."""
 
 Reads = Literal["whole", "patches"]
 

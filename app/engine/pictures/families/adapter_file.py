@@ -33,7 +33,7 @@ _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError,
 @dataclass(frozen=True, slots=True)
 class LoadedAdapter:
     processors: Mapping[str, Any]
-    """Of the UNet's attention to the prompt, by its layers' names."""
+    """They do the UNet's attention to the prompt, by its layers' names."""
     projection: Any
     """Makes tokens of what the encoder says of the picture."""
 

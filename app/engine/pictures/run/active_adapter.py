@@ -20,7 +20,7 @@ from app.engine.pictures.run.final_settings import PictureSettings
 from app.engine.pictures.run.tiled_denoiser import replaced_forward
 
 GUIDED_ROWS = 2
-"""Of a step with guidance: without the prompt, and with it."""
+"""A step with guidance has so many: one without the prompt, one with it."""
 
 
 class _Reader:

@@ -31,17 +31,17 @@ class Manner:
 
     temperature: float
     steps: int
-    """In so many a frame is made from noise."""
+    """A frame is made from noise in so many steps."""
     threshold: float
-    """A part ends where the model says so louder than this,"""
+    """A part ends where the model says so louder than this."""
     least: int
-    """after so many frames at the earliest,"""
+    """No part ends after fewer frames."""
     after: int
-    """with so many more,"""
+    """So many frames are made after the model said that a part ends."""
     after_short: int
-    """or so many where its text has"""
+    """So many are made where the text is short."""
     short_words: int
-    """at most so many words."""
+    """A text of at most so many words is short."""
     made_for: frozenset[str]
     """What the voices that it takes say that they are made for; empty: it takes any."""
 

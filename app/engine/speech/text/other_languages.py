@@ -23,9 +23,9 @@ class Language:
     cardinal: Callable[[int], str]
     months: tuple[str, ...]
     date: str
-    """Of a day, a month and a year."""
+    """It is made of a day, a month and a year."""
     clock: str
-    """Of hours and minutes."""
+    """It is made of hours and minutes."""
     hour: str
     comma: str
     minus: str
@@ -37,9 +37,9 @@ class Language:
     """Abbreviations as they are written, with their stops."""
     signs: Mapping[str, str]
     hours: Callable[[int], str] | None = None
-    """Of the hours of a clock, where they are counted otherwise than anything else."""
+    """The words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
-    """Of what is counted, where that differs from the number."""
+    """The word for a number before what it counts, where that is another one."""
     first: str = ""
     """The day of the month that is an ordinal."""
     year: Callable[[int], str] | None = None
