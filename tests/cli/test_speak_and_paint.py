@@ -25,7 +25,7 @@ from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.cli import job, output_file, paint
 from app.cli.paint import parse_size
-from app.cli.speak import find_voice, read_script
+from app.cli.speak import find_voice, read_script, write_subtitles
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Search
@@ -37,6 +37,7 @@ from tests.support import light_engine
 from tests.support.books import save_epub
 from tests.support.places import TOP
 from tests.support.tiny_ears import complete, place_for, save_whisper
+from tests.support.waiting import Idle
 
 pytestmark = pytest.mark.long
 
@@ -305,12 +306,21 @@ def test_an_option_without_what_it_is_for_is_told(option: list[str], told: str, 
     assert told in capsys.readouterr().err and not (tmp_path / "hello.wav").exists()
 
 
-def test_subtitles_are_written_beside_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By a real engine with the starter voice."""
+def test_subtitles_are_written_beside_a_result_with_its_words_where_a_recogniser_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By a real engine with the starter voice, and a recogniser of random weights."""
     asked = ["speak", "[S1] Good morning. (pause 1s) [S1] Good night.", "--seed", "1", "--home", str(tmp_path / "home")]
     assert main([*asked, "--subtitles", str(tmp_path / "a.txt")]) == job.TROUBLE
     assert "srt" in capsys.readouterr().err
-    assert main([*asked, "-o", str(tmp_path / "a.mp3"), "--subtitles", str(tmp_path / "a.vtt")]) == job.FINISHED
+    asked += ["-o", str(tmp_path / "a.mp3"), "--subtitles", str(tmp_path / "words.vtt"), "--words"]
+    assert main(asked) == job.TROUBLE
+    assert "needs a recogniser" in capsys.readouterr().err and not (tmp_path / "words.vtt").exists()
+    complete(save_whisper(place_for(paths.home(tmp_path / "home"), "whisper-tiny-en")))
+    assert main(asked) == job.FINISHED
+    assert re.search(r"\n<00:00:0\d\.\d{3}>Good <00:00:0\d\.\d{3}>night\.\n", (tmp_path / "words.vtt").read_text() + "\n")
+    with closing(Idle(paths.home(tmp_path / "home"))) as keeper:
+        write_subtitles(keeper, tmp_path / "a.mp3", tmp_path / "a.vtt", "vtt", words=False)
     head, first, second = (tmp_path / "a.vtt").read_text().strip().split("\n\n")
     assert (
         head == "WEBVTT"
@@ -318,26 +328,6 @@ def test_subtitles_are_written_beside_a_result(tmp_path: Path, capsys: pytest.Ca
         and first.endswith("\nGood morning.")
         and second.endswith("\nGood night.")
     )
-
-
-def test_subtitles_have_words_where_a_recogniser_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By a real engine with the starter voice, and a recogniser of random weights."""
-    asked = [
-        "speak",
-        "[S1] Good night.",
-        "--seed",
-        "1",
-        "--home",
-        str(tmp_path / "home"),
-        "--subtitles",
-        str(tmp_path / "b.vtt"),
-        "--words",
-    ]
-    assert main(asked) == job.TROUBLE
-    assert "needs a recogniser" in capsys.readouterr().err and not (tmp_path / "b.vtt").exists()
-    complete(save_whisper(place_for(paths.home(tmp_path / "home"), "whisper-tiny-en")))
-    assert main(asked) == job.FINISHED
-    assert re.search(r"\n<00:00:00\.\d{3}>Good <00:00:0\d\.\d{3}>night\.\n", (tmp_path / "b.vtt").read_text())
 
 
 @pytest.mark.skipif(find_spec("av") is None, reason="an extra")

@@ -112,7 +112,7 @@ def test_a_disk_that_fills_while_a_job_runs(small_disk: Path, monkeypatch: pytes
     monkeypatch.setattr(Shelf, "_insert", fills)
     try:
         job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
-        until(lambda: filled and keeper.state.obstacle is not None)
+        until(lambda: bool(filled) and keeper.state.obstacle is not None)
         assert keeper.journal.get(job).state == "running" and not keeper.shelf.find(Search())
         filled[0].unlink()
         assert isinstance(last_of(keeper, job), Finished)
