@@ -120,7 +120,10 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
         strip["doing"] = translate(say_to_all("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)
     elif state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)
-    answer: Live = {"strip": {**strip, "guest": True, "memory": None, "machine": "", "chunk": "", "plan": ""}, "queue": queue}
+    answer: Live = {
+        "strip": {**strip, "guest": True, "memory": None, "machine": "", "precision": "", "attention": "", "chunk": "", "plan": ""},
+        "queue": queue,
+    }
     for kind, view in _jobs_of(desk, person, spoken).items():
         view["said"] = _remarks_for(desk, view["job"], person, spoken)
         if view["end"] and view["end"]["kind"] == "failed":

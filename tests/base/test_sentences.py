@@ -18,7 +18,7 @@ from tests.support.sentences import PYTHON, SCRIPTS, called, find_english, find_
 from tests.support.source_trees import tree_of
 
 CATALOG = TOP / "app" / "base" / "locale" / "zh.json"
-UNTRANSLATED = {"paint.loras", "shape.size", "strip.model", "strip.machine", "selftest.part", "word.colon", "word.comma", "album.named"}
+UNTRANSLATED = {"paint.loras", "shape.size", "strip.attention", "selftest.part", "word.colon", "word.comma", "album.named"}
 """A name, the same in both languages; and what differs in its marks alone."""
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
 """A number with a unit of time; rates such as s/step are none."""

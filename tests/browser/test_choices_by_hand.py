@@ -79,10 +79,10 @@ def test_what_is_chosen_by_hand_is_planned_and_runs(tinkerer: Page, opened: Open
         page.fill(f"#paint-{name} input", str(value))
     page.fill("#paint-prompt textarea", "a slow picture")
     page.click("#paint-go")
-    until(lambda: page.locator("#h-strip .h-machine").inner_text().endswith("expanded GQA, chunk 300"), LOADING_S)
+    until(lambda: page.locator("#h-strip .h-attention").text_content() == "expanded GQA, chunk 300", LOADING_S)
     go(page, "machine")
     exactly(page, "64")
-    until(lambda: page.locator("#h-strip .h-machine").inner_text().endswith("expanded GQA, chunk 64"))
+    until(lambda: page.locator("#h-strip .h-attention").text_content() == "expanded GQA, chunk 64")
     expect(page.locator("#h-charts .h-marks")).to_contain_text("chunk size 64")
     until(lambda: (chosen(page, "chunk of queries"), chosen(page, "kernels")) == ("64", "math"))
 

@@ -84,7 +84,7 @@ def chunk(page: Page, size: int) -> None:
     go(page, "machine")
     page.fill("#machine-exact input, #machine-exact textarea", str(size))
     page.keyboard.press("Enter")
-    until(lambda: f"chunk {size}" in strip(page)["machine"])
+    until(lambda: f"chunk {size}" in strip(page)["attention"])
 
 
 @pytest.mark.slow

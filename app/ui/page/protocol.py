@@ -19,7 +19,7 @@ ElementId = Literal[
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
-Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title", "h-help", "h-pause"]
+Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title", "h-help", "h-pause", "h-more"]
 """Elements that a script makes."""
 
 Field = Literal[

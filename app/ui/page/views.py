@@ -40,23 +40,23 @@ def strip_view(state: EngineState, progress: Progress | None, title: str, choice
     doing = doing_text(state, progress, spoken)
     return {
         "job": state.job,
-        "model": translate(name_model(title, state.plan), spoken) if title and state.plan else title,
+        "model": title,
         "doing": translate(say("strip.lent", "{doing}, for another computer", doing=doing), spoken)
         if state.job and is_lent(state.job)
         else doing,
         "rate": step_rate(step, spoken) if step else "",
         "eta_s": step.eta_s if step else None,
         "memory": strip_memory(state) if state.ready else None,
-        "machine": machine_text(state.hardware, state.plan if state.job else None, step, chunk, spoken),
+        "machine": machine_text(state.hardware, state.plan if state.job else None, spoken),
+        "precision": translate(word_precision(state.plan), spoken) if title and state.plan else "",
+        "attention": attention_text(state.plan, step, chunk, spoken) if state.job and state.plan else "",
         "chunk": chunk_now_text(step, chunk, spoken),
         "plan": stamp_plan(state, choice, chunk),
     }
 
 
-def name_model(title: str, plan: Plan) -> Sentence:
-    if plan.row == "graph":
-        return say("strip.model-graph", "{model}, {dtype}, captured graph", model=title, dtype=plan.dtype)
-    return say("strip.model", "{model}, {dtype}", model=title, dtype=plan.dtype)
+def word_precision(plan: Plan) -> Sentence | str:
+    return say("strip.graph", "{dtype}, captured graph", dtype=plan.dtype) if plan.row == "graph" else plan.dtype
 
 
 def doing_text(state: EngineState, progress: Progress | None, spoken: Language) -> str:
@@ -158,15 +158,17 @@ def memory_view(reading: Reading) -> View:
     }  # fmt: skip
 
 
-def machine_text(hardware: Hardware | None, plan: Plan | None, step: Step | None, chunk: Chunk, spoken: Language) -> str:
+def machine_text(hardware: Hardware | None, plan: Plan | None, spoken: Language) -> str:
+    """Name what computes, or where nothing does the machine."""
     if hardware is None:
         return ""
-    known = translate(say("strip.simulated", "{name} (simulated)", name=hardware.name), spoken) if hardware.pretended else hardware.name
-    if plan is None:
-        return known
-    name = known if plan.device != "cpu" or hardware.kind == "cpu" else text("strip.processor", "the processor", spoken)
-    words = say("strip.machine", "{name}, {gqa}, {chunk}", name=name, gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, chunk, spoken))
-    return translate(words, spoken)
+    if plan is not None and plan.device == "cpu" and hardware.kind != "cpu":
+        return text("strip.processor", "the processor", spoken)
+    return translate(say("strip.simulated", "{name} (simulated)", name=hardware.name), spoken) if hardware.pretended else hardware.name
+
+
+def attention_text(plan: Plan, step: Step | None, chunk: Chunk, spoken: Language) -> str:
+    return translate(say("strip.attention", "{gqa}, {chunk}", gqa=GQA_WORDS[plan.gqa], chunk=chunk_text(plan, step, chunk, spoken)), spoken)
 
 
 def chunk_text(plan: Plan, step: Step | None, chunk: Chunk, spoken: Language) -> str:

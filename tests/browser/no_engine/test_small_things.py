@@ -45,6 +45,24 @@ def put_caret(page: Page, field: str, at: int) -> None:
     page.keyboard.press("ArrowLeft")
 
 
+def test_back_opens_the_tab_before_and_closes_what_is_open(page: Page) -> None:
+    """It left Hearth, from any tab."""
+    for tab in ("speak", "paint", "shelf"):
+        go(page, tab)
+    box = page.get_by_role("dialog", name="Let others speak and paint here")
+    for close in (page.go_back, lambda: page.keyboard.press("Escape")):
+        page.click("[data-h-share]")
+        expect(box).to_be_visible()
+        close()
+        expect(box).to_be_hidden()
+    until(lambda: page.evaluate("history.state.open") is None)
+    for tab in ("paint", "speak"):
+        page.go_back()
+        expect(page.locator(f'[data-tab-id="{tab}"]').first).to_have_attribute("aria-selected", "true")
+    page.go_forward()
+    expect(page.locator('[data-tab-id="paint"]').first).to_have_attribute("aria-selected", "true")
+
+
 @pytest.mark.slow
 def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
     go(page, "paint")

@@ -19,7 +19,7 @@ from app.engine.keeper.state import EngineState
 from app.engine.models.catalog import find
 from app.engine.models.model import describe_need
 from app.ui.live_view import owner_view
-from app.ui.page.views import chunk_now_text, chunk_text, machine_text, strip_memory
+from app.ui.page.views import attention_text, chunk_now_text, chunk_text, machine_text, strip_memory, word_precision
 from app.ui.state.person import OWNER
 from app.ui.tabs import other_machines, paint_view
 from tests.support.guests import desk_at
@@ -53,9 +53,19 @@ def test_the_strip_says_what_ran_and_what_is_asked_for_now(ran: Ran | None, aske
 
 def test_a_simulated_machine_is_called_that_in_the_strip() -> None:
     real = dataclasses.replace(CARD, pretended="")
-    assert machine_text(real, None, None, AUTO, "en") == CARD.name
-    assert machine_text(CARD, None, None, AUTO, "en") == f"{CARD.name} (simulated)"
-    assert machine_text(CARD, decide(CARD, SD15, Choice()), None, AUTO, "zh").startswith(f"{CARD.name}（模拟）")
+    assert machine_text(real, None, "en") == CARD.name
+    assert machine_text(CARD, None, "en") == f"{CARD.name} (simulated)"
+    assert machine_text(CARD, decide(CARD, SD15, Choice()), "zh") == f"{CARD.name}（模拟）"
+
+
+def test_what_engineers_read_stands_by_itself(tmp_path: Path) -> None:
+    """Names, precision and attention were one line: "Starter voice, float32", "AMD EPYC, folded GQA, one query at a time"."""
+    plan = decide(CARD, SD15, Choice())
+    assert attention_text(plan, None, AUTO, "en") == "folded GQA, automatic chunk" and word_precision(plan) == plan.dtype
+    with desk_at(tmp_path) as desk:
+        desk.keeper.status.set(ready=True, hardware=CARD, model="sd15", plan=plan)
+        strip = owner_view(desk, OWNER, "en", with_charts=False)["strip"]
+        assert (strip["model"], strip["precision"], strip["machine"]) == (find("sd15").title, plan.dtype, f"{CARD.name} (simulated)")
 
 
 def test_the_line_below_the_slider_names_both() -> None:

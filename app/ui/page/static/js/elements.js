@@ -52,12 +52,30 @@ export const makeButton = (label, run, look = "") => {
   return made;
 };
 
+// Where the page stands in the browser's history: the tab, and how many dialogs are open.
+/** @returns {View} */
+export const past = () => history.state ?? {};
+
+// Open a dialog. The browser's Back closes it, too: it has a place in the history while it is open.
+/** @param {HTMLDialogElement} dialog */
+export const open = (dialog) => {
+  const place = (past().open ?? 0) + 1;
+  const back = () => (past().open ?? 0) < place && dialog.close();
+  dialog.addEventListener("close", () => {
+    window.removeEventListener("popstate", back);
+    if (past().open === place) history.back();
+  }, { once: true });
+  dialog.showModal();
+  history.pushState({ ...past(), open: place }, "");
+  window.addEventListener("popstate", back);
+};
+
 // Show a dialog until it is closed.
 /** @param {HTMLDialogElement} dialog */
 export const show = (dialog) => {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
-  dialog.showModal();
+  open(dialog);
 };
 
 // Draw a waveform as bars; peaks are 0 to 1.

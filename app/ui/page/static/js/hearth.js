@@ -118,8 +118,8 @@ onPage("click", (event) => {
   if (event.target.closest?.("#speak-go, #paint-go, #machine-tune, #machine-test")) soon();
 });
 
-// Esc closes an open list first.
-const closes = (element) => element.closest?.('input[aria-expanded="true"]');
+// Esc closes an open list first, or what is folded out.
+const closes = (element) => element.closest?.('input[aria-expanded="true"]') || document.querySelector(":popover-open");
 export const tabInView = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
 onPage("keydown", (event) => {
   // Ignore repeated keys, keys of an input method, and keys under an open dialog.

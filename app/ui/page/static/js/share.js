@@ -1,5 +1,5 @@
 // Sharing: the owner's button in the head and its panel: link, password, time left, guests, limits.
-import { el, list, makeButton, text } from "./elements.js";
+import { el, list, makeButton, open, text } from "./elements.js";
 import { area, ask, post } from "./hearth.js";
 import { sentences, t, time } from "./words.js";
 
@@ -18,15 +18,15 @@ let /** @type {View} */ panel = null, password = "", shown = "", timer = 0;
 // Only the owner's state has charts, and only the owner may share.
 area(".h-switches", (element, { charts }) => {
   if (!charts || element.querySelector("[data-h-share]")) return;
-  const chip = makeButton(t("share.button", "Share"), open);
+  const chip = makeButton(t("share.button", "Share"), share);
   chip.dataset.hShare = "";
   chip.setAttribute("aria-haspopup", "dialog");
   element.prepend(chip);
 });
 
-function open() {
+function share() {
   panel ??= made();
-  if (!panel.open) panel.showModal();
+  if (!panel.open) open(panel);
   look();
 }
 

@@ -1,12 +1,17 @@
-// The strip on every tab: model, activity, speed, time left, memory, device, attention.
+// The strip on every tab: model, activity, time left, memory, device; what else there is to know folds out of it.
 import { text } from "./elements.js";
 import { area, live } from "./hearth.js";
 import { gb, t, time } from "./words.js";
 
-const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span><span class="h-rate"></span>
+const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span>
   <span class="h-left"></span><i class="h-break"></i><span class="h-memory"><span class="h-memory-word"></span>
   <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
-  <span class="h-swap"></span><span class="h-machine"></span>`;
+  <span class="h-machine"></span><button type="button" class="h-more" popovertarget="h-more"></button>
+  <dl id="h-more" class="h-card" popover></dl>`;
+const DETAILS = {
+  rate: () => t("strip.speed", "Speed"), precision: () => t("strip.precision", "Precision"), attention: () => t("strip.how", "Attention"),
+  swap: () => t("strip.swapped", "In swap"),
+};
 
 /** @param {View} memory */
 export const memoryWords = ({ now, highest, total, stands_in }) => {
@@ -19,13 +24,15 @@ const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "",
 
 area("#h-strip", (element, state) => {
   const strip = live.away ? gone(state.strip) : state.strip;
-  if (!element.firstElementChild) element.innerHTML = inside;
+  if (!element.firstElementChild) {
+    element.innerHTML = inside;
+    for (const [name, word] of Object.entries(DETAILS)) element.lastElementChild.insertAdjacentHTML("beforeend", `<div><dt>${word()}</dt><dd class="h-${name}"></dd></div>`);
+  }
   const part = (name) => element.querySelector(`.h-${name}`);
   text(part("model"), live.away ? "" : strip.model || t("strip.nothing", "no model loaded"));
   part("model").classList.toggle("h-none", !strip.model);
   text(part("doing"), strip.doing);
   if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
-  text(part("rate"), strip.rate ?? "");
   text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
   const memory = strip.memory;
   part("memory").hidden = !memory;
@@ -41,7 +48,11 @@ area("#h-strip", (element, state) => {
     bar.setAttribute("aria-label", t("strip.memory", "memory"));
     text(part("memory-text"), memoryWords(memory));
   }
-  text(part("swap"), memory?.swap ? t("strip.swap", "swap {swap} GB", { swap: gb(memory.swap) }) : "");
+  const details = { ...strip, swap: memory?.swap ? `${gb(memory.swap)} GB` : "" };
+  for (const name in DETAILS) text(part(name), details[name] ?? "");
+  const more = part("more");
+  more.hidden = live.away || !Object.keys(DETAILS).some((name) => details[name]);
+  text(more, t("strip.details", "Details"));
   text(part("machine"), strip.machine);
   part("machine").title = strip.machine;
   element.classList.toggle("h-busy", Boolean(strip.job));
