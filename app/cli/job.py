@@ -45,6 +45,14 @@ CHOICES_HELP: Final = (
 )
 
 
+def number(words: str) -> int | float:
+    """Read a number as it is written: the request says which ones it takes, and refuses half a step."""
+    try:
+        return int(words)
+    except ValueError:
+        return float(words)
+
+
 def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
     for each in rows.values():
         if each.option:
@@ -56,7 +64,7 @@ def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
                 named,
                 help=each.option,
                 choices=tuple(each.choices) if each.choices and not each.open else None,
-                type=int if each.whole else str if each.range is None else float,
+                type=number if each.whole else str if each.range is None else float,
             )
     parser.add_argument(
         "-o", "--output", type=Path, help="also write the result to this file, or '-' for standard output; it stays on the shelf"

@@ -326,5 +326,5 @@ def build_guards(home: Home, host: str = "127.0.0.1", tls: tuple[str, str] | Non
             require_hard_to_guess(variable, secret.strip())
     password = given or make_password()
     logins = Logins(digest_password(password), owner=True, api_key_digest=digest_key(key) if key else None, secure=tls is not None)
-    guard = Middleware(Guard, is_own_host=recognise_hosts(host))
+    guard = Middleware(Guard, is_own_host=recognise_hosts(host), with_key=bool(key))
     return [guard, Middleware(LoginRequired, logins=logins), uploads, Middleware(GradioFence)], "" if given else password

@@ -45,6 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (("paint", "x", "--size", "512x512"), "256 x 256 only"),
         (("paint", "x", "--model", "./nothere.safetensors"), "no such file or folder"),
+        (("paint", "x", "--seed", "1.5"), "must be a whole number"),
         (("paint", "x", "-f", "p.txt"), "a prompt and a file"),
         (("paint", "x", "-o", "-", "--batch", "2"), "one picture"),
         (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),

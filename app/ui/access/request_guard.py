@@ -88,13 +88,16 @@ class BodyRefused(Exception):
 
 class Guard:
     """The outermost middleware that refuses. `is_own_host` accepts the server's own hosts, `most_bytes` limits a body.
+    `with_key`: programs show a key for the APIs, so that those in other sites' pages may call them, too; they are lent no cookie.
 
     Starlette's TrustedHostMiddleware and RequestBodyLimitMiddleware are not enough: the share's host is known only after
     the start, a second Host header must be refused, and the answer is a sentence in the reader's language.
     """
 
-    def __init__(self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES) -> None:
-        self._app, self._is_own_host, self._most_bytes = app, is_own_host, most_bytes
+    def __init__(
+        self, app: ASGIApp, is_own_host: Callable[[str], bool] = is_loopback, most_bytes: int = OWNER_BYTES, with_key: bool = False
+    ) -> None:
+        self._app, self._is_own_host, self._most_bytes, self._with_key = app, is_own_host, most_bytes, with_key
         self._turn = asyncio.Lock()
         """Whose turn it is among long bodies: one piece of one of them each time round the loop, else they all take it at once, and the page waits."""
 
@@ -107,6 +110,8 @@ class Guard:
             status, sentence = objection
             await refusal(scope, status, sentence)(scope, receive, send)
         else:
+            if self._is_from_abroad(scope):
+                scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"cookie"]
             await self._serve_within_limits(scope, receive, send)
 
     def _find_objection(self, scope: Scope) -> tuple[int, Sentence] | None:
@@ -114,12 +119,24 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_own_host(parse_host(hosts[0])):
             return 421, say("guard.host", "This is not Hearth's address. Open the address that Hearth printed when it started.")
+        if self._is_from_abroad(scope):
+            return self._find_length(headers)
         foreign = headers.get("sec-fetch-site") == "cross-site"
         # For reads too: Gradio allows CORS to any page served on this computer.
         if not self._is_own_origin(headers.get("origin"), hosts[0]):
             return 403, say("guard.site", "This request came from another website. Open Hearth's own page instead.")
         if foreign and not (scope["method"] in READS and headers.get("sec-fetch-mode") == "navigate"):
             return 403, say("guard.site", "This request came from another website. Open Hearth's own page instead.")
+        return self._find_length(headers)
+
+    def _is_from_abroad(self, scope: Scope) -> bool:
+        """Tell whether another site's page calls an API that asks everybody for a key. Gradio, outside of this, tells browsers that it may."""
+        headers = Headers(scope=scope)
+        if not self._with_key or not scope["path"].startswith(API_PREFIXES) or "origin" not in headers:
+            return False
+        return not self._is_own_origin(headers["origin"], headers.get("host", ""))
+
+    def _find_length(self, headers: Headers) -> tuple[int, Sentence] | None:
         declared = headers.get("content-length", "0")
         if not LENGTH.fullmatch(declared):
             return 400, say("guard.length", "This request has an invalid Content-Length. Send a number.")

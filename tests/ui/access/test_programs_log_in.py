@@ -64,6 +64,27 @@ def test_what_an_answer_links_to_opens_with_the_key(address: str) -> None:
     assert httpx.get(f"{address}hearth/shelf", headers=BEARER).status_code == 401, "a key is for programs"
 
 
+def test_a_page_of_another_site_calls_the_apis_with_the_key_and_nothing_else(address: str) -> None:
+    """As clients that run in a browser do; its question before was allowed, and then the call refused."""
+    site = {"Origin": "http://tavern.example:8000", "Host": "10.9.9.1", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+    before = {**site, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    asked = httpx.options(f"{address}v1/audio/speech", headers=before).headers
+    assert asked["access-control-allow-origin"] == site["Origin"] and "authorization" in asked["access-control-allow-headers"]
+    listed = httpx.get(f"{address}v1/models", headers={**site, **BEARER})
+    assert listed.status_code == 200 and listed.headers["access-control-allow-origin"] == site["Origin"]
+    painted = httpx.post(f"{address}sdapi/v1/txt2img", json={"steps": -1}, headers={**site, **BEARER})
+    assert painted.status_code == 400 and painted.json()["detail"], "heard, and refused for what it asks"
+    keyless = httpx.get(f"{address}v1/models", headers=site)
+    assert keyless.status_code == 401 and keyless.headers["access-control-allow-origin"] == site["Origin"]
+    login = httpx.post(f"{address}login", data={"password": PASSWORD}, headers={"Origin": address.rstrip("/")})
+    cookie = {"Cookie": "; ".join(f"{name}={value}" for name, value in login.cookies.items())}
+    assert login.cookies and httpx.get(f"{address}hearth/shelf", headers=cookie).status_code == 200
+    assert httpx.get(f"{address}v1/models", headers=site | cookie).status_code == 401, "a login in the same browser lends nothing"
+    for own in ("hearth/shelf", "hearth/creation/2", "gradio_api/info", ""):
+        refused = httpx.get(f"{address}{own}", headers={**site, **BEARER})
+        assert refused.status_code == 403, own
+
+
 def test_gradios_client_logs_in(address: str) -> None:
     for client in (Client(address, auth=("anybody", PASSWORD), verbose=False), Client(address, headers=BEARER, verbose=False)):
         assert client.predict(api_name="/machine")["name"] == "light"
