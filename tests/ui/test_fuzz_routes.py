@@ -35,8 +35,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
-OUTSIDE = {"app/ui/access/login.py", "app/ui/access/tunnel.py", "app/ui/single_instance.py", "app/ui/state/asked.py"}
-"""Files that read a request, or another server's answer, by themselves: the login's form, Gradio's share server, a second start."""
+OUTSIDE = {
+    "app/ui/access/login.py",
+    "app/ui/access/tunnel.py",
+    "app/ui/single_instance.py",
+    "app/ui/state/asked.py",
+    "app/ui/state/notifying.py",
+}
+"""Files that read a request, or another server's answer, by themselves: the login's form, Gradio's share server, a second start, the owner's phone."""
 
 OF_OTHERS = {
     "/gradio_api/run/{api_name}",

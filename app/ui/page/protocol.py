@@ -86,7 +86,7 @@ ROUTES: Final = (
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/pause/{act}", "POST", ("until", "when", "begin", "end")),
     Address("hearth/notify"),
-    Address("hearth/notify/{act}", "POST", ("address", "form", "titles", "job")),
+    Address("hearth/notify/{act}", "POST", ("address", "kind", "titles", "job")),
     Address("hearth/listen/{act}", "POST"),
     Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
     Address("hearth/cast", fields=("model",)),

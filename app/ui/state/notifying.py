@@ -19,7 +19,7 @@ from app.base.sentence import Sentence, join_sentences, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Event, Failed, Finished
 from app.engine.jobs.owners import OWNER
-from app.ui.state.settings_schema import Form, PhoneValues
+from app.ui.state.settings_schema import PhoneKind, PhoneValues
 
 if TYPE_CHECKING:
     from app.engine.keeper.keeper import Keeper
@@ -53,10 +53,10 @@ def mask(address: str) -> str:
     return f"{urlsplit(address).scheme}://{urlsplit(address).hostname}/…" if address else ""
 
 
-def send(address: str, form: Form, words: str) -> None:
+def send(address: str, kind: PhoneKind, words: str) -> None:
     """Send a message; of the answer only the status is looked at, and no other address is followed. Raise a Trouble that names the host alone."""
     body: dict[str, object] = {"json": {"title": "Hearth", "text": words, "content": words}}
-    if form == "ntfy":
+    if kind == "ntfy":
         body = {"content": words.encode(), "headers": {"Title": "Hearth"}}
     host = str(urlsplit(address).hostname)
     try:
@@ -91,10 +91,10 @@ class Notifying:
         found: PhoneValues = self.settings.get(SAVED, {})
         return found
 
-    def keep(self, address: str, form: Form, titles: bool) -> None:
+    def keep(self, address: str, kind: PhoneKind, titles: bool) -> None:
         """Save where to send to. Without an address the one that is kept stays."""
         kept = check_address(address.strip()) if address.strip() else check_address(self.phone.get("address", ""))
-        self.settings.put({SAVED: {"address": kept, "form": form, "titles": titles}})
+        self.settings.put({SAVED: {"address": kept, "kind": kind, "titles": titles}})
 
     def forget(self) -> None:
         self.settings.put({SAVED: {}})
@@ -102,7 +102,7 @@ class Notifying:
     def try_it(self) -> None:
         """Send a message now; raise a Trouble if it does not arrive."""
         address = check_address(self.phone.get("address", ""))
-        send(address, self.phone.get("form", "ntfy"), _word(say("notify.test", "This is how Hearth tells you that it is done.")))
+        send(address, self.phone.get("kind", "ntfy"), _word(say("notify.test", "This is how Hearth tells you that it is done.")))
 
     def look(self) -> None:
         """Tell the phone if long work has just ended."""
@@ -114,7 +114,7 @@ class Notifying:
         address = self.phone.get("address")
         if ended and address and lasted_s >= LONG_S:
             words = self.word_ends(ended)
-            threading.Thread(target=self._send, args=(address, self.phone.get("form", "ntfy"), words), daemon=True).start()
+            threading.Thread(target=self._send, args=(address, self.phone.get("kind", "ntfy"), words), daemon=True).start()
 
     def _take_ended(self) -> list[tuple[str, Event]]:
         """Return the owner's jobs that ended by themselves since the last look."""
@@ -140,9 +140,9 @@ class Notifying:
             lines += [" ".join(each.request.words.split())[:TITLE_LETTERS] for each in jobs if each is not None]
         return "\n".join(lines)
 
-    def _send(self, address: str, form: Form, words: str) -> None:
+    def _send(self, address: str, kind: PhoneKind, words: str) -> None:
         try:
-            send(address, form, words)
+            send(address, kind, words)
         except Trouble as trouble:
             _log.warning("%s", trouble)
             notices.tell(trouble.sentence)

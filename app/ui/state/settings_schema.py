@@ -135,14 +135,14 @@ class UpdatesValues(TypedDict, total=False):
     bytes: int
 
 
-Form = Literal["ntfy", "webhook"]
+PhoneKind = Literal["ntfy", "webhook"]
 
 
 class PhoneValues(TypedDict, total=False):
     """Whom to tell that the work is done: `notifying.Notifying`."""
 
     address: Annotated[Words, Field(max_length=500)]
-    form: Form
+    kind: PhoneKind
     titles: bool
     """The first words of what was asked for are sent along."""
 

@@ -19,19 +19,19 @@ from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.state.notifying import ADDRESS_MOST, mask
 from app.ui.state.person import OWNER
-from app.ui.state.settings_schema import Form
+from app.ui.state.settings_schema import PhoneKind
 
 
 class NotifyAsked(Asked):
     act: Word
     address: str = ""
-    form: Form = "ntfy"
+    kind: PhoneKind = "ntfy"
     titles: bool = False
     job: Word = ""
 
 
 ACTIONS: Final[dict[str, Callable[[Desk, NotifyAsked], None]]] = {
-    "keep": lambda desk, asked: desk.notifying.keep(asked.address[: ADDRESS_MOST + 1], asked.form, asked.titles),
+    "keep": lambda desk, asked: desk.notifying.keep(asked.address[: ADDRESS_MOST + 1], asked.kind, asked.titles),
     "forget": lambda desk, asked: desk.notifying.forget(),
     "try": lambda desk, asked: desk.notifying.try_it(),
 }
@@ -60,7 +60,7 @@ def act(desk: Desk, request: Request, asked: NotifyAsked) -> Response:
 
 def card_view(desk: Desk) -> View:
     phone = desk.notifying.phone
-    return {"address": mask(phone.get("address", "")), "form": phone.get("form", "ntfy"), "titles": bool(phone.get("titles"))}
+    return {"address": mask(phone.get("address", "")), "kind": phone.get("kind", "ntfy"), "titles": bool(phone.get("titles"))}
 
 
 def show_end(desk: Desk, job: str, spoken: Language) -> None:

@@ -162,12 +162,12 @@ def test_only_the_owner_reaches_it_and_never_sees_the_whole_address(desk: Desk) 
 
         return TestClient(app)
 
-    asked = {"address": "https://ntfy.sh/secret-topic", "form": "ntfy"}
+    asked = {"address": "https://ntfy.sh/secret-topic", "kind": "ntfy"}
     assert client(Person("guest", False)).post("/hearth/notify/keep", json=asked).status_code == 404
     assert client(Person("guest", False)).get("/hearth/notify").status_code == 404 and not desk.notifying.phone
     mine = client(OWNER)
     assert mine.post("/hearth/notify/keep", content=json.dumps(asked), headers={"Content-Type": "text/plain"}).status_code == 415
     assert "secret" not in mine.post("/hearth/notify/keep", json=asked).text + mine.get("/hearth/notify").text
-    assert mine.post("/hearth/notify/keep", json={"address": "", "form": "webhook"}).json()["address"] == "https://ntfy.sh/…"
+    assert mine.post("/hearth/notify/keep", json={"address": "", "kind": "webhook"}).json()["address"] == "https://ntfy.sh/…"
     assert mine.post("/hearth/notify/keep", json={"address": "gopher://x"}).status_code == 409
     assert mine.post("/hearth/notify/other", json={}).status_code == 404

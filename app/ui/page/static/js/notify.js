@@ -78,7 +78,7 @@ function frame(element) {
   for (const [form, name] of Object.entries(forms)) part("select").append(new Option(name(), form));
   part("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    act("keep", { address: part("form input").value, form: part("select").value, titles: part("[type=checkbox]").checked }, element);
+    act("keep", { address: part("form input").value, kind: part("select").value, titles: part("[type=checkbox]").checked }, element);
     part("form input").value = "";
   });
   part(".h-chips").append(makeButton(t("notify.try", "Send a test"), () => act("try", {}, element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
@@ -88,7 +88,7 @@ function draw(element) {
   const part = (selector) => element.querySelector(selector);
   if (!element.firstElementChild) {
     frame(element);
-    [part("select").value, part("[type=checkbox]").checked] = [card.form, card.titles];
+    [part("select").value, part("[type=checkbox]").checked] = [card.kind, card.titles];
   }
   part("form input").placeholder = card.address || "https://ntfy.sh/\u2026";
   for (const button of [...element.querySelectorAll(".h-chips button")].slice(1)) button.hidden = !card.address;
