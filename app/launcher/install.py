@@ -134,6 +134,8 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
                 return slot
         said = slots.read_stamp(slot)
         for each in lacks():
+            if slots.read_ready(folder).get("slot") != slot.name:
+                slots.forget_ready(folder)  # what was made beside has it not, and is made anew when asked for
             add(slot, want, each)
         slots.write_stamp(slot, **slots.read_stamp(slot))
     return slot

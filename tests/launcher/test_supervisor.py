@@ -21,7 +21,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from app.launcher import repair_page, slots, supervisor
+from app.base.sentence import say
+from app.launcher import repair_page, slot_lock, slots, supervisor
+from app.launcher.console import Refused
 from app.launcher.failure import StartFailure
 from app.launcher.repair_page import Repair
 from app.ui.page import translate
@@ -240,3 +242,24 @@ def test_the_page_speaks_the_windows_language(accept: str, cookie: str) -> None:
     message["Cookie"], message["Accept-Language"] = cookie, accept
     scope = {"type": "http", "headers": [(b"cookie", cookie.encode()), (b"accept-language", accept.encode())]}
     assert repair_page.language_of(message) == translate.language(Request(scope))
+
+
+def test_a_window_that_asks_for_it_is_opened_anew_once_nothing_runs_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the start.py that the owner has, with the same words; and the window's code for it is no failure."""
+    (tmp_path / "window.py").write_text(f"raise SystemExit({supervisor.RESTART})")
+    code, failed = supervisor.run_once([sys.executable, str(tmp_path / "window.py")])
+    assert (code, failed) == (supervisor.RESTART, None)
+    monkeypatch.setattr(supervisor, "ensure_ready", lambda *_: tmp_path)
+    monkeypatch.setattr(supervisor, "run_once", lambda command: (code, None))
+    begun: list[list[str]] = []
+    left = [True, True, False]
+
+    def require_unused(*_: Path) -> None:
+        assert not begun
+        if left.pop(0):
+            raise Refused(say("start.changed", "Hearth was updated meanwhile. Start it again."))
+
+    monkeypatch.setattr(slot_lock, "require_unused", require_unused)
+    monkeypatch.setattr(supervisor, "run_command", lambda command: begun.append(command) or 0)
+    assert supervisor.run_window(["--browser", "--port", "1"], tmp_path) == 0
+    assert begun == [[sys.executable, str(slots.find_place() / "start.py"), "--browser", "--port", "1"]] and not left

@@ -16,6 +16,7 @@ import pytest
 from app.launcher import install, slots, update
 from app.launcher.console import Refused
 from app.launcher.desktop_entry import start_command
+from release import make_release as script
 from tests.support.checkout import Checkout
 from tests.support.release_server import Server, believe, make_release, serve, set_version
 
@@ -195,6 +196,23 @@ def test_a_release_that_wants_another_environment_brings_it(copy: Copy, tmp_path
         copy.server.files = had
         copy.start("back")
         shutil.rmtree(copy.top / ".venv/b")
+
+
+@pytest.mark.slow
+def test_the_workflow_has_the_release_before_update_itself(
+    copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HEARTH_ENV", raising=False)
+    out = make_release(copy.top, "0.2.0", tmp_path / "out", {'"words"': '"new"'})
+    try:
+        script.prove(copy.top, out)
+        assert "again, in" in capsys.readouterr().out
+        (out / "release.json.sig").write_text("00" * 64)
+        with pytest.raises(SystemExit, match=r"start\.py update ended with 2"):
+            script.prove(copy.top, out)
+    finally:
+        believe(copy.top, copy.server.address)
+    assert copy.look() == ("0.1.0", "a")
 
 
 @pytest.mark.slow
