@@ -664,16 +664,23 @@ def refuse_one(ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyP
     assert ada.get(f"/gradio_api/file={path}").status_code == 200
     monkeypatch.undo()
     real, begun, both = uploads.check_upload, threading.Barrier(2, timeout=30), {"files": ("b.png", png(9, 7), "image/png")}
+    refused = threading.Event()
 
     def check(path: Path, weights: bool) -> None:
         real(path, weights)
         if begun.wait() == 0:
             raise Trouble(say("upload.none", "This file no longer exists. Send it again."))
-        time.sleep(0.5)  # the other one's refusal comes first
+        assert refused.wait(30), "the other one's refusal comes first"
+
+    def send(client: httpx.Client) -> httpx.Response:
+        answer = client.post("/gradio_api/upload", files=both)
+        if answer.status_code == 415:
+            refused.set()
+        return answer
 
     monkeypatch.setattr(uploads, "check_upload", check)
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda client: client.post("/gradio_api/upload", files=both), (ada, eve)))
+        answers = list(pool.map(send, (ada, eve)))
     assert sorted(each.status_code for each in answers) == [200, 415]
     (path,) = next(each for each in answers if each.status_code == 200).json()
     assert Path(path).is_file() and not uploads.ARRIVALS._requests
