@@ -97,6 +97,10 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
         page.locator(".other a").click()
         expect(page.get_by_text("Password").first).to_be_visible()
+        field, seen = page.locator("[name=password]"), page.get_by_label("Show the password")
+        seen.check()
+        expect(field).to_have_attribute("type", "text")
+        seen.uncheck()
         enter(page, words)
         assert page.evaluate("document.documentElement.lang") == "en", "the language chosen at the door stays"
         assert not shut_out(page)

@@ -33,7 +33,7 @@ from app.base.trouble import NeedsKey, ShareEnded, TooMany, WrongPassword
 from app.engine.jobs.owners import household_of, new_guest
 from app.ui.access.guesses import Guesses
 from app.ui.access.program_answers import API_PREFIXES
-from app.ui.access.request_guard import is_loopback, parse_host, refusal
+from app.ui.access.request_guard import NONCE, is_loopback, parse_host, refusal
 from app.ui.page.translate import language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
 
@@ -336,8 +336,10 @@ def render_page(request: Request, trouble: Sentence | None, status: int) -> HTML
 </head><body><main><h1>Hearth</h1><p>{word("login.greeting", "You are invited to make speech and pictures here.")}</p>{alert}
 <form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}
 <input name="password" type="password" required autofocus autocomplete="current-password"></label>
+<label class="seen" hidden><input type="checkbox">{word("login.show", "Show the password")}</label>
 <label>{word("login.name", "Your name (optional)")}<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname"></label>
-<button>{word("login.enter", "Log in")}</button></form><p class="other">{other}</p></main></body></html>"""
+<button>{word("login.enter", "Log in")}</button></form><p class="other">{other}</p></main>
+<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script></body></html>"""
     return HTMLResponse(body, status, {"Cache-Control": "no-store"})
 
 
@@ -350,7 +352,15 @@ label { display: block; margin: 14px 0; } input { display: block; box-sizing: bo
 border: 1px solid var(--h-edge); border-radius: 10px; background: var(--h-ground); color: inherit; }
 button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px;
 background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
+.seen { display: flex; gap: 8px; align-items: center; margin-top: -6px; } .seen[hidden] { display: none; } .seen input { width: auto; margin: 0; }
 .other { margin: 18px 0 0; } a { color: var(--h-ember); } :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; }
+"""
+
+
+SHOW: Final = """
+const [field, seen] = document.querySelectorAll("[name=password], .seen input");
+seen.closest("label").hidden = false;
+seen.addEventListener("change", () => (field.type = seen.checked ? "text" : "password"));
 """
 
 
