@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.base import notices
 from app.base.languages import templates
+from app.base.palette import PALETTE
 from app.base.paths import assets
 from app.base.sentence import say
 from app.base.trouble import Trouble
@@ -151,7 +152,7 @@ class DraftsAsked(Asked):
 def routes(desk: Desk) -> list[Route]:
     return [
         Route("/hearth/words", send_sentences), route(desk, "/hearth/static/{name}", send_static, schema=StaticAsked),
-        route(desk, "/hearth/help", help.send_help),
+        route(desk, "/hearth/help", help.send_help), Route("/hearth/manifest", send_manifest),
         route(desk, "/hearth/live", send_live, schema=LiveAsked), route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
         route(desk, "/hearth/made/{job}/{name}", send_job_file, schema=JobFileAsked),
         route(desk, "/hearth/heard/{job}/{part}", hear_script.send_heard, schema=hear_script.HeardAsked),
@@ -401,6 +402,15 @@ def send_sentences(request: Request) -> Response:
     """Send the scripts' sentences in this person's language; their English is in the scripts."""
     known = templates(language(request))
     return JSONResponse({key: known[key] for key in list_script_sentences() if key in known})
+
+
+def send_manifest(request: Request) -> Response:
+    """Say what a phone calls the page on its home screen, and what it shows there."""
+    icons = [{"src": f"static/icon-{side}.png", "sizes": f"{side}x{side}", "type": "image/png"} for side in (192, 512)]
+    light, _ = PALETTE["ground"]
+    about = {"name": "Hearth", "short_name": "Hearth", "id": "../", "start_url": "../", "scope": "../", "display": "standalone"}
+    shown = {**about, "background_color": light, "theme_color": light, "icons": icons}
+    return JSONResponse(shown, media_type="application/manifest+json")
 
 
 def send_static(desk: Desk, request: Request, asked: StaticAsked) -> Response:

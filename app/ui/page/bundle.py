@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base.languages import languages
+from app.base.palette import PALETTE
 
 STATIC: Final = Path(__file__).parent / "static"
 FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
@@ -53,9 +54,12 @@ def _enclose(name: str, source: str) -> str:
 
 
 def head(variables: str) -> str:
-    """Return what goes to the top of the page's head, before Gradio's own."""
+    """Return what goes to the top of the page's head, before Gradio's own: of two manifests browsers take the first."""
     tags = json.dumps({code: each.tags[0] for code, each in languages().items()})
     return (
+        f'<link rel="manifest" href="hearth/manifest" crossorigin="use-credentials"><link rel="apple-touch-icon" href="hearth/static/icon-180.png">'
+        f'<meta name="theme-color" media="(prefers-color-scheme: light)" content="{PALETTE["ground"][0]}">'
+        f'<meta name="theme-color" media="(prefers-color-scheme: dark)" content="{PALETTE["ground"][1]}">'
         f'<style>{variables}</style><link rel="stylesheet" href="hearth/static/{bundle(".css").name}">'
         f"<script data-languages='{tags}'>{FIRST.read_text('utf-8')}</script>"
         f'<script type="module" src="hearth/static/{bundle(".js").name}"></script>'

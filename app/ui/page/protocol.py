@@ -72,6 +72,7 @@ class Address:
 ROUTES: Final = (
     Address("hearth/words"),
     Address("hearth/help"),
+    Address("hearth/manifest"),
     Address("hearth/static/{name}"),
     Address("hearth/live", fields=("charts",)),
     Address("hearth/check", "POST", ("kind", "text", "model", "negative", "cast", "says", "speed")),

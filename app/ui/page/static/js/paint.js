@@ -7,6 +7,7 @@ import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { offerSamples } from "./rewrite.js";
 import { prompts } from "./samples.js";
+import { sendButton } from "./send.js";
 import { t, time } from "./words.js";
 
 let /** @type {View} */ shown = null, /** @type {View} */ compared = null, weighed = "", known = false;
@@ -98,7 +99,7 @@ function drawActs(element, result) {
   save.href = `${result.url}?download=1`;
   text(save, t("canvas.download", "Download"));
   element.append(
-    save,
+    save, ...sendButton(save),
     makeButton(t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: result.id })),
     makeButton(t("canvas.start", "Use as starting picture"), () => startFrom(result)),
     ...(live.state.charts ? [makeButton(t("canvas.guide", "Use as guide"), () => guideBy(result)), makeButton(t("canvas.reference", "Use as reference"), () => likeIt(result))] : []), // guests have none

@@ -5,6 +5,7 @@ import { startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { drawScript, makePlayer } from "./player.js";
+import { sendButton } from "./send.js";
 import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { gb, size, t, time } from "./words.js";
@@ -311,7 +312,7 @@ function update(card, each) {
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${each.url}?download=1`;
     text(save, t("shelf.download", "Download"));
-    does.append(save);
+    does.append(save, ...sendButton(save));
   }
   const rest = listMore(card, each);
   const files = rest.filter(([, run]) => typeof run === "string");

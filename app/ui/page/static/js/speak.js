@@ -11,6 +11,7 @@ import { drawScript, makePlayer, speakerLook } from "./player.js";
 import { offerSamples } from "./rewrite.js";
 import { scripts } from "./samples.js";
 import { saidDifferently } from "./says.js";
+import { sendButton } from "./send.js";
 import { inForce } from "./told.js";
 import { t, time } from "./words.js";
 
@@ -354,7 +355,7 @@ area("#h-sound", (element, { speech }) => {
     call("speak.voices");
     if (naming.contains(document.activeElement) || document.activeElement === document.body) keep.focus();
   });
-  element.querySelector(".h-chips").append(download, formats);
+  element.querySelector(".h-chips").append(download, formats, ...sendButton(download));
   if (!live.state.charts) return; // only the owner can save voices
   element.querySelector(".h-chips").append(keep);
   element.append(naming, el(`<p class="h-soft h-kept" role="status"></p>`));

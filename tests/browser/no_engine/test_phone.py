@@ -1,0 +1,61 @@
+"""Hearth on a phone: what its home screen is told, and results sent on by its own sheet, which stands in for here."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.window import go, needs_chromium, open_page, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+SHEET = """
+navigator.canShare = () => true;
+navigator.share = async ({ files: [file] }) => {
+  if (window.late) throw new DOMException("", "NotAllowedError");
+  window.sent = [file.name, file.type, file.size > 0];
+};
+"""
+
+
+@pytest.fixture
+def phone(browser: Browser, address: str) -> Iterator[Page]:
+    with open_page(browser, address, locale="en-US", viewport={"width": 390, "height": 844}, reduced_motion="reduce") as page:
+        page.add_init_script(SHEET)
+        page.reload()
+        page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+        yield page
+
+
+def test_results_are_sent_on_by_the_phones_own_sheet(phone: Page) -> None:
+    go(phone, "shelf")
+    card = phone.locator(".h-creation").first
+    send = card.get_by_role("button", name="Send…")
+    phone.evaluate("window.late = true")
+    send.click()
+    ready = card.get_by_role("button", name="Ready: send it now")
+    expect(ready).to_be_enabled()
+    phone.evaluate("window.late = false")
+    ready.click()
+    phone.wait_for_function("window.sent")
+    name, kind, whole = phone.evaluate("window.sent")
+    assert {".png": "image/png", ".wav": "audio/wav"}[name[-4:]] == kind and whole
+    expect(send).to_be_enabled()
+    assert not shut_out(phone)
+
+
+def test_the_page_says_what_a_home_screen_shows(phone: Page, address: str) -> None:
+    first = phone.locator("link[rel=manifest]").first
+    assert first.get_attribute("href") == "hearth/manifest", "the browser takes the first"
+    with urllib.request.urlopen(f"{address.rstrip('/')}/hearth/manifest") as answer:
+        assert answer.headers["Content-Type"].startswith("application/manifest+json")
+        about = json.load(answer)
+    assert (about["display"], about["name"]) == ("standalone", "Hearth")
+    for icon in about["icons"]:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/hearth/{icon['src']}") as answer:
+            assert answer.headers["Content-Type"] == "image/png"
