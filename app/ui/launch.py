@@ -224,6 +224,7 @@ def look_until_left(desk: Desk) -> None:
     """Wait until the window is to end; look each second whether jobs may run and whether to tell of their end, once an hour whether the database
     needs its daily backup, and whether a newer version is to be looked for."""
     looked_s = -math.inf
+    desk.notifying.listen()
     while not desk.leaving.wait(WAIT_S):
         with suppress(Trouble, OSError, sqlite3.Error):
             desk.pausing.look()

@@ -83,7 +83,8 @@ class Notifying:
     _ended: queue.SimpleQueue[tuple[str, Event]] = field(default_factory=queue.SimpleQueue)
     _begun_s: float | None = None
 
-    def __post_init__(self) -> None:
+    def listen(self) -> None:
+        """Hear of ends from now on."""
         self.keeper.board.on_end = lambda job, end: self._ended.put((job, end))
 
     @property

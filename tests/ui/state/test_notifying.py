@@ -70,6 +70,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     with desk_at(tmp_path) as desk:
+        desk.notifying.listen()
         yield desk
     notices.take_all()
 
