@@ -7,7 +7,6 @@ import re
 from playwright.sync_api import Page, expect
 
 from app.ui.state.desk import Desk
-from tests.support.waiting import until
 from tests.support.window import go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -33,7 +32,8 @@ def test_a_pause_is_made_by_keyboard_said_and_taken_back(page: Page, opened: tup
     assert not shut_out(page)
     banner.get_by_role("button", name=re.compile("^When jobs run")).click()
     dialog.get_by_role("radio", name="At any time").check()
-    until(lambda: page.wait_for_timeout(50) is None and desk.pausing.rules["hours"] is None)
+    page.wait_for_function("Hearth.live.state.pause.when === 'any'")
+    assert desk.pausing.rules["hours"] is None
     dialog.get_by_label("Time at which jobs go on").fill("")
     dialog.get_by_role("button", name="Pause until").click()
     expect(dialog.get_by_role("alert")).to_be_hidden()
