@@ -80,7 +80,9 @@ def prepare(words: Sequence[str], folder: Path) -> int:
     match [*words]:
         case ["update"]:
             back_up(slots.current_slot(folder))
-            return prepare_release(folder) or 0
+            if (code := prepare_release(folder)) is not None:
+                return code
+            raise Refused(say("update.nothing", "There is nothing newer any more. Nothing was changed."))
         case ["environment", *extras] if slots.read_requirements().extras.keys() >= set(extras):
             return prepare_environment(folder, extras)
     raise Refused(

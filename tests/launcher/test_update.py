@@ -111,6 +111,9 @@ def test_an_open_hearth_goes_on_and_the_next_start_takes_what_was_made_beside_it
     opened_again = copy.start("--browser")
     assert json.loads(opened_again.stdout)["new"] == ["--browser"], opened_again.stderr
     assert copy.look() == ("0.2.0", "a") and not (copy.top / ".venv/ready").exists()
+    own = copy.top / ".venv/versions/0.2.0/start.py"  # which the window of that version runs
+    nothing = subprocess.run([sys.executable, own, "prepare", "update"], cwd=copy.elsewhere, env=copy.env, capture_output=True, text=True)
+    assert nothing.returncode == 2 and "hearth: There is nothing newer any more." in nothing.stderr
 
 
 def test_two_at_once_make_it_once(copy: Copy) -> None:

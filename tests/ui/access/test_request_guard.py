@@ -316,6 +316,8 @@ def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: http
         "hearth/models",
         "hearth/shelf/1/delete",
         "hearth/machine",
+        "hearth/upkeep",
+        "hearth/upkeep/restart",
         "hearth/share",
         "hearth/export",
         "hearth/sheet",
