@@ -75,7 +75,7 @@ def discard_versions(folder: Path) -> None:
     keep = {slots.current_version(folder), slots.read_ready(folder).get("version", ""), slots.read_way_back(folder).get("version", "")}
     for each in (folder / slots.VERSIONS).glob("*"):
         if each.name not in keep and each != TOP:
-            shutil.rmtree(each, ignore_errors=True)
+            shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink(missing_ok=True)
 
 
 def repair(folder: Path, want: Requirements) -> None:
