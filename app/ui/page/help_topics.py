@@ -61,7 +61,7 @@ TOPICS: Final = (
             "What is not to be seen goes into the negative prompt, without “no”. Models without guidance do not read it."),
         say_to_all("help.prompt.alternatives", "{example} paints a picture of each.", example="{red|blue}"),
         say("help.prompt.wildcards", "__animals__ takes a line of your file animals.txt in Hearth's folder wildcards, another one for each picture."),
-        say_to_all("help.prompt.weights", "(word:1.3) counts a word more, (word:0.7) less; with SD 1.5 and SDXL."),
+        say_to_all("help.prompt.weights", "(word:1.3) counts a word more, (word:0.7) less, with models that take weights."),
         say("help.prompt.start", "To change a picture, start from it: the higher “How much to change”, the less of it stays. A mask keeps the rest untouched."),
     )),
     PAINTERS,
