@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shutil
@@ -380,9 +379,9 @@ def keep_drafts(desk: Desk, request: Request, asked: DraftsAsked) -> Response:
 
 
 def merge_texts(saved: object, given: list[str], most: int) -> list[str]:
-    """Put texts that another window kept meanwhile, which are newer than all that this one knew, behind its own newest."""
-    unknown = list(itertools.takewhile(lambda text: text not in given, saved if isinstance(saved, list) else []))
-    return [*given[:1], *unknown, *given[1:]][:most]
+    """Keep behind a window's texts those that it does not know, of which another window may have kept some meanwhile: twice what one sends."""
+    unknown = [text for text in saved if text not in given] if isinstance(saved, list) else []
+    return [*given, *unknown][: 2 * most]
 
 
 def send_file(path: Path, download: bool = False, title: str = "") -> Response:

@@ -12,12 +12,12 @@ from app.ui.routes import merge_texts
     [
         (None, ["mine"], ["mine"]),
         (["theirs"], ["mine"], ["mine", "theirs"]),
-        (["theirs", "old", "older"], ["mine", "old", "older"], ["mine", "theirs", "old"]),
-        (["a", "b", "c"], ["mine", "a", "b"], ["mine", "a", "b"]),
+        (["theirs", "old", "older"], ["mine", "old", "older"], ["mine", "old", "older", "theirs"]),
         (["a", "b", "c"], ["b", "c", "a"], ["b", "c", "a"]),
+        (["a", "b", "c", "d", "e"], ["1", "2"], ["1", "2", "a", "b", "c", "d"]),
         (["a", "b"], [], ["a", "b"]),
     ],
-    ids=["the first", "of a window that knew nothing", "of a window beside it", "the oldest goes", "in another order", "nothing"],
+    ids=["the first", "of a window that knew nothing", "of a window beside it", "in another order", "the oldest goes", "nothing"],
 )
 def test_a_text_that_another_window_kept_is_not_lost(saved: object, given: list[str], kept: list[str]) -> None:
     assert merge_texts(saved, given, 3) == kept
