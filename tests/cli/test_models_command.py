@@ -50,6 +50,8 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     for act in ("get", "remove", "where", "size"):
         assert main(["models", act, "dia-9000", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
         assert "Did you mean" in capsys.readouterr().err
+    assert main(["paint", "a ball", "--model", "moonshine", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
+    assert "moonshine-" not in capsys.readouterr().err, "a recogniser cannot paint"
     assert main(["models", "get", "--home", str(tmp_path)]) == 1
     assert main(["models", "get", "starter-voice", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE

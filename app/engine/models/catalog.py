@@ -15,7 +15,7 @@ from app.compat.planning.types import ModelPart
 from app.engine.jobs.request import KindName
 from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
-from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelSettings, Source
+from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelKind, ModelSettings, Source
 from app.engine.models.recognisers import RECOGNISERS
 
 NEAR_MOST: Final = 3
@@ -287,8 +287,8 @@ def look_at_all(wanted: Iterable[str], wait_s: float = local_models.WAIT_S) -> d
     return local_models.look_at_all(wanted, (BY_ID, CONFIGS), wait_s)
 
 
-def find(wanted: str) -> Model:
-    """Find a model by id, or a local folder or file; raise a Trouble with the nearest names."""
+def find(wanted: str, kind: ModelKind | None = None) -> Model:
+    """Find a model by id, or a local folder or file; raise a Trouble with the nearest names, of that kind alone if one is given."""
     if wanted in BY_ID:
         return BY_ID[wanted]
     seen = look(wanted)
@@ -298,7 +298,8 @@ def find(wanted: str) -> Model:
         raise Trouble(
             say("catalog.no-path", "There is no model at {wanted}: no such file or folder is there.", wanted=wanted[:200]), cure="models"
         )
-    named = {**{id_: id_ for id_ in BY_ID}, **{model.title.lower(): id_ for id_, model in BY_ID.items()}}
+    known = {id_: model for id_, model in BY_ID.items() if kind in (None, model.kind)}
+    named = {**{id_: id_ for id_ in known}, **{model.title.lower(): id_ for id_, model in known.items()}}
     near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=2 * NEAR_MOST, cutoff=0.4))
     raise Trouble(_name_unknown(wanted[:200] or "''", tuple(near)[:NEAR_MOST]), cure="models")
 

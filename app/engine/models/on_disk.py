@@ -152,7 +152,7 @@ def find_best(home: Home, kind: KindName) -> Model:
 
 def find_model(home: Home, request: Request) -> Model:
     """Find the model of a request, the best installed one where it names none; raise a Trouble if it is gone."""
-    return catalog.find(request.model) if request.model else find_best(home, request.kind)
+    return catalog.find(request.model, request.kind) if request.model else find_best(home, request.kind)
 
 
 def resolve(home: Home, request: Asked) -> Asked:
