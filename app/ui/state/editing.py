@@ -109,7 +109,7 @@ class Editing:
         """Put an earlier take in a part's place, with the words that it was spoken from; the take that was there is kept in its turn."""
         now = self._compare(edit, person)
         if not now.same:
-            raise Trouble(say_to_all("edit.pending", "The script has changed. Speak what has changed first, or undo it."))
+            raise Trouble(say_to_all("edit.pending", "The script has changed. Speak only what changed first, or undo it."))
         takes = self.read_takes(now.spoken.job).parts.get(edit.part, ())
         if edit.take >= len(takes):
             raise Trouble(say_to_all("edit.no-take", "This take is not there any more."))

@@ -21,8 +21,8 @@ from tests.support.guests import desk_at
 
 SPLIT = parse_script("[S1] One. (pause 0.1s) [S2] Two. (pause 0.1s) [S1] Three.").parts
 TOLD = {
-    "long": "Part 2 ran on for 24 s, much longer than its words take. Redo it, or change its words.",
-    "short": "Part 2 ended after 24 s, much sooner than its words take. Redo it, or change its words.",
+    "long": "Part 2 ran on, much longer than its words take. Redo it, or change its words.",
+    "short": "Part 2 ended much sooner than its words take. Redo it, or change its words.",
 }
 
 

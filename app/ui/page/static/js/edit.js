@@ -109,7 +109,7 @@ export const drawEditing = (element, speech) => {
   const [apply, undoes, theirs] = bar.querySelectorAll("button"), pending = bar.querySelector(".h-pending");
   apply.hidden = pending.hidden = !changed;
   text(pending, changed ? told.speak.changed || "" : "");
-  text(apply, mine?.fresh ? t("edit.apply", "Speak what has changed") : t("edit.join", "Join anew"));
+  text(apply, mine?.fresh ? t("edit.apply", "Speak only what changed") : t("edit.join", "Join anew"));
   undoes.hidden = !back;
   text(undoes, t("shelf.undo", "Undo"));
   undoes.title = t("edit.undo-key", "Ctrl+Z in this list");
