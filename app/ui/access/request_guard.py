@@ -86,9 +86,14 @@ class BodyRefused(Exception):
     """Raised where the inner app reads a body, to stop it."""
 
 
+def _is_lent(name: bytes, value: bytes) -> bool:
+    """Tell whether a browser sends this by itself for a page that does not know it: a cookie, or a password that was typed in before."""
+    return name == b"cookie" or (name == b"authorization" and not value.lower().startswith(b"bearer "))
+
+
 class Guard:
     """The outermost middleware that refuses. `is_own_host` accepts the server's own hosts, `most_bytes` limits a body.
-    `with_key`: programs show a key for the APIs, so that those in other sites' pages may call them, too; they are lent no cookie.
+    `with_key`: programs show a key for the APIs, so that those in other sites' pages may call them, too; they are lent no login.
 
     Starlette's TrustedHostMiddleware and RequestBodyLimitMiddleware are not enough: the share's host is known only after
     the start, a second Host header must be refused, and the answer is a sentence in the reader's language.
@@ -111,7 +116,7 @@ class Guard:
             await refusal(scope, status, sentence)(scope, receive, send)
         else:
             if self._is_from_abroad(scope):
-                scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"cookie"]
+                scope["headers"] = [(name, value) for name, value in scope["headers"] if not _is_lent(name, value)]
             await self._serve_within_limits(scope, receive, send)
 
     def _find_objection(self, scope: Scope) -> tuple[int, Sentence] | None:

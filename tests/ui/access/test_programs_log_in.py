@@ -80,6 +80,8 @@ def test_a_page_of_another_site_calls_the_apis_with_the_key_and_nothing_else(add
     cookie = {"Cookie": "; ".join(f"{name}={value}" for name, value in login.cookies.items())}
     assert login.cookies and httpx.get(f"{address}hearth/shelf", headers=cookie).status_code == 200
     assert httpx.get(f"{address}v1/models", headers=site | cookie).status_code == 401, "a login in the same browser lends nothing"
+    for word in (PASSWORD, SECRET):
+        assert httpx.get(f"{address}sdapi/v1/samplers", auth=("anybody", word), headers=site).status_code == 401, "nor does a password"
     for own in ("hearth/shelf", "hearth/creation/2", "gradio_api/info", ""):
         refused = httpx.get(f"{address}{own}", headers={**site, **BEARER})
         assert refused.status_code == 403, own
