@@ -43,14 +43,14 @@ MEMORY = {
     "total": 6 * GIB,
 }
 BUSY: dict[str, Any] = {
-    "job": "x", "model": "Stable Diffusion XL, float16", "doing": "painting picture 2 of 4, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 754,
-    "memory": MEMORY, "machine": "NVIDIA GeForce GTX 1060 6GB, expanded GQA, not chunked (4096 requested)",
+    "job": "x", "model": "Stable Diffusion XL", "doing": "painting picture 2 of 4, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 754,
+    "memory": MEMORY, "machine": "NVIDIA GeForce GTX 1060 6GB", "precision": "float16", "attention": "expanded GQA, not chunked (4096 requested)",
     "chunk": "Requested: 4096. The largest call processes 1024 of 1024 queries at a time.",
 }  # fmt: skip
 
 IDLE = {
     "job": "",
-    "model": "Stable Diffusion 3.5 Medium, bfloat16",
+    "model": "Stable Diffusion 3.5 Medium",
     "doing": "paused",
     "rate": "",
     "eta_s": None,

@@ -1,6 +1,6 @@
 // Pause: the chip in the strip and its dialog, the banner that says why jobs wait, and the question when the battery runs.
 import { el, makeButton, show, text } from "./elements.js";
-import { area, post, soon } from "./hearth.js";
+import { area, live, post, soon } from "./hearth.js";
 import { t } from "./words.js";
 
 const WHEN = { any: () => t("pause.any", "At any time"), hours: () => t("pause.within", "Only between"), away: () => t("pause.while-away", "Only while nobody uses this computer") };
@@ -50,7 +50,7 @@ area("#h-strip", (element, { strip, queue, pause }) => {
     button = makeButton("", open, "h-chip h-pause");
     element.querySelector(".h-doing")?.after(button);
   }
-  button.hidden = Boolean(pause.reason) || !(strip.job || queue?.length || pause.when !== "any");
+  button.hidden = live.away || Boolean(pause.reason) || !(strip.job || queue?.length || pause.when !== "any");
   text(button, t("pause.button", "Pause"));
 });
 
