@@ -20,6 +20,9 @@ LONGEST: Final = 180
 NAME: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]*[A-Za-z0-9_+-])?")
 """What every part of a path in Hearth's archive is; none is hidden, leads upwards or names a drive."""
 
+ODD: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, FileExistsError, NotADirectoryError)
+"""What reading an archive that is not as it should be raises; a method that zipfile does not know is a RuntimeError too."""
+
 
 def unpack(archive: Path, into: Path) -> None:
     """Write the archive's files without the folder that holds them all. Refused, and `into` to be removed, where it is not as Hearth makes it."""
@@ -38,7 +41,7 @@ def unpack(archive: Path, into: Path) -> None:
                     shutil.copyfileobj(source, target)  # reads no more than file_size, and compares the CRC
                 if member.external_attr >> 16 & stat.S_IXUSR:
                     file.chmod(0o755)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, FileExistsError, NotADirectoryError) as fault:
+    except ODD as fault:
         raise _odd(str(fault) or type(fault).__name__) from fault
 
 

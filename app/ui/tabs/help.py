@@ -112,7 +112,7 @@ def describe_painter(model: Model) -> Sentence:
     recommended, family = model.settings, FAMILIES[model.family]
     if model.starter:
         wants: Sentence = say(
-            "help.painter.starter", "Short English captions of the 39 things it knows; other words are named under the prompt."
+            "help.painter.starter", "Short English captions of the few things it knows; other words are named under the prompt."
         )
     elif family.prompt_weights:
         wants = say("help.painter.clip", "Short phrases with commas, in English, the most important first.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.base.desktop_notice import show_notice
 from app.engine.jobs.events import Finished
 from app.ui.page.translate import Language, language, text
 from app.ui.page.views import View
@@ -20,6 +22,10 @@ from app.ui.state.json_routes import owner_route
 from app.ui.state.notifying import ADDRESS_MOST, mask
 from app.ui.state.person import OWNER
 from app.ui.state.settings_schema import PhoneKind
+
+WAIT_S: Final = 5.0
+MAC: Final = ("osascript", "-e", "on run argv", "-e", "display notification (item 1 of argv) with title (item 2 of argv)", "-e", "end run")
+NAME: Final = "Hearth"
 
 
 class NotifyAsked(Asked):
@@ -70,3 +76,22 @@ def show_end(desk: Desk, job: str, spoken: Language) -> None:
     end = desk.keeper.get_progress(job).end
     made = [Path(file) for file in end.files if file.endswith(".png")] if isinstance(end, Finished) else []
     show_notice(text("chime.done", "Done.", spoken), made[0] if made else None)
+
+
+def write_command(words: str, picture: Path | None) -> tuple[str, ...]:
+    """Return the command that shows it; nothing where there is none. Words are arguments of their own, and no program."""
+    if sys.platform == "darwin":
+        return (*MAC, words, NAME)
+    if sys.platform == "win32" or shutil.which("notify-send") is None:
+        return ()
+    icon = ("-i", str(picture)) if picture is not None else ()
+    return ("notify-send", "-a", NAME, *icon, "--", NAME, words)
+
+
+def show_notice(words: str, picture: Path | None = None) -> bool:
+    """Show a notification; return False where the system shows none."""
+    command = write_command(words, picture)
+    try:
+        return bool(command) and subprocess.run(command, capture_output=True, timeout=WAIT_S).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False

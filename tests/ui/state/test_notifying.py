@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from app.base import desktop_notice, notices
+from app.base import notices
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
@@ -146,11 +146,11 @@ def test_addresses_are_checked_and_masked() -> None:
 def test_words_of_a_notice_are_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert desktop_notice.write_command('"; rm', tmp_path)[-4:] == (str(tmp_path), "--", "Hearth", '"; rm')
+    assert notify.write_command('"; rm', tmp_path)[-4:] == (str(tmp_path), "--", "Hearth", '"; rm')
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert desktop_notice.write_command('"; rm', None)[-2:] == ('"; rm', "Hearth")
+    assert notify.write_command('"; rm', None)[-2:] == ('"; rm', "Hearth")
     monkeypatch.setattr(sys, "platform", "win32")
-    assert desktop_notice.write_command("Done.", None) == () and not desktop_notice.show_notice("Done.")
+    assert notify.write_command("Done.", None) == () and not notify.show_notice("Done.")
 
 
 def test_only_the_owner_reaches_it_and_never_sees_the_whole_address(desk: Desk) -> None:
