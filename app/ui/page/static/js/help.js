@@ -6,6 +6,7 @@ import { t } from "./words.js";
 let /** @type {View[] | null} */ topics = null;
 
 // What is said of the tab in view, also of an error there whose cure leads nowhere else.
+const RING_PX = 6; // of the focus around a topic, above it
 const OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
 const OF_CURES = { smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
 const here = () => OF_TABS[tabInView()];
@@ -62,7 +63,7 @@ const openHelp = async (topic = "") => {
   const wanted = [...folds.children].find((fold) => fold.open);
   if (!wanted) return input.focus();
   wanted.querySelector("summary").focus({ preventScroll: true });
-  folds.scrollTop = wanted.offsetTop - folds.offsetTop;
+  folds.scrollTop = wanted.offsetTop - folds.offsetTop - RING_PX;
 };
 
 /** The button that leads from an error to what is said of it. @param {any} trouble */
