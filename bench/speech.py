@@ -20,7 +20,7 @@ from bench.numbers import count
 from bench.report import Bound, Column, Found, Measured, Remark, Table
 
 if TYPE_CHECKING:
-    from app.engine.speech.dia.voice import Dia
+    from app.engine.speech.families.dia.voice import Dia
     from app.engine.speech.run.loader import Speaker
 
 MIB: Final = 1 << 20

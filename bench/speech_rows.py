@@ -10,8 +10,8 @@ from transformers.generation.streamers import BaseStreamer
 
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.sampling import Sampling
 from bench.clocks import Took, read_clocks, since
 
 TEXT_BYTES: Final = 200

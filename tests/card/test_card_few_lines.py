@@ -28,10 +28,10 @@ from app.compat.selftest import run
 from app.engine.models.loading.packed_linears import scales_dtype
 from app.engine.session import few_lines_check
 from app.engine.session.few_lines_check import hold, mean
-from app.engine.speech.dia.decoder_layers import DecoderLayers
-from app.engine.speech.dia.linears import StoredLinears, runs_once
-from app.engine.speech.dia.packed_voice import KEPT_WHOLE, pack_voice
-from app.engine.speech.dia.row_graph import GraphedRows
+from app.engine.speech.families.dia.decoder_layers import DecoderLayers
+from app.engine.speech.families.dia.linears import StoredLinears, runs_once
+from app.engine.speech.families.dia.packed_voice import KEPT_WHOLE, pack_voice
+from app.engine.speech.families.dia.row_graph import GraphedRows
 
 pytestmark = pytest.mark.card
 DEVICE: Final = "cuda"

@@ -18,10 +18,10 @@ from app.compat.planning.types import Choice, Dtype
 from app.compat.selftest import run
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.speech.dia import row_graph_check
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.row_graph import BUCKET
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia import row_graph_check
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.row_graph import BUCKET
+from app.engine.speech.families.dia.sampling import Sampling
 from tests.card import full_size
 from tests.card.old_cards import alone, off
 

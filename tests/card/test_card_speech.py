@@ -22,8 +22,8 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, PartDone, Unloaded
 from app.engine.jobs.request import SpeechRequest
 from app.engine.session.session import Session
-from app.engine.speech.dia.codec import Codec
-from app.engine.speech.dia.decoder import Decoding
+from app.engine.speech.families.dia.codec import Codec
+from app.engine.speech.families.dia.decoder import Decoding
 from app.engine.speech.sound.sound import read as heard
 from tests.card import full_size
 from tests.card.old_cards import CARDS, GIB, acting, alone, off, peak_gib
@@ -100,7 +100,7 @@ def speaking(
     watch, plans = Watch(), []
     session = Session(home(folder / "home").create())
     request = SpeechRequest(SCRIPT, model=str(voice), seed=5, max_frames=rows, loudness_lufs=None)
-    with patch("app.engine.speech.dia.voice.Decoding", watched(watch, forced)):
+    with patch("app.engine.speech.families.dia.voice.Decoding", watched(watch, forced)):
         ran = session.run(request, choice, Control(), folder / "job", lambda _, plan: plans.append(plan))
         events = list(ran)
     assert not isinstance(events[-1], Failed), (str(events[-1].sentence), [str(each) for each in events[-1].objections])

@@ -52,7 +52,7 @@ CHANGES: Final[dict[str, list[Change]]] = {
     "ranges": [("app.engine.models.config_facts", "judge", _nothing)],
     "links": [
         ("app.engine.models.judged_files", "is_inside", _yes),
-        ("app.engine.speech.dia.facts", "is_inside", _yes),
+        ("app.engine.speech.families.dia.facts", "is_inside", _yes),
         ("app.engine.models.model_folder", "require_inside", _nothing),
     ],
     "indexes": [

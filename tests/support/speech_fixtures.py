@@ -17,7 +17,7 @@ from app.compat.planning.types import Choice, ModelPart, Need, Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished
 from app.engine.jobs.request import SpeechRequest
-from app.engine.speech.dia.voice import Dia
+from app.engine.speech.families.dia.voice import Dia
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import tiny_voices

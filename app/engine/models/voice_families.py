@@ -47,10 +47,10 @@ class VoiceFamily:
 
 
 _DIA: Final = VoiceFamily(
-    "dia", "app.engine.speech.dia", "Dia", guided=True, quantised=("int8", "int4", "bnb-int8", "bnb-nf4", "torchao-int8", "awq"), plain=False,
-    checks="app.engine.speech.dia.row_graph_check", starter_check="app.engine.speech.dia.starter_check",
+    "dia", "app.engine.speech.families.dia", "Dia", guided=True, quantised=("int8", "int4", "bnb-int8", "bnb-nf4", "torchao-int8", "awq"), plain=False,
+    checks="app.engine.speech.families.dia.row_graph_check", starter_check="app.engine.speech.families.dia.starter_check",
 )  # fmt: skip
-_PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.pocket", "Gradium Phonon", quantised=("int8", "int4"))
+_PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.families.pocket", "Gradium Phonon", quantised=("int8", "int4"))
 _POCKET: Final = replace(_PHONON, name="pocket_tts", title="Pocket TTS")
 FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA, _PHONON, _POCKET)}
 """By the `model_type` of a folder's config.json."""

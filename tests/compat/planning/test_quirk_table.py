@@ -94,7 +94,7 @@ CURES = {
     "mps-transposed-left": ("app/engine/pictures/families/placement.py", "order_inputs("),
     "mps-scalar-view": ("app/engine/pictures/run/steps.py", "_Sigmas"),
     "rng-device": ("app/engine/pictures/run/painter.py", 'Generator("cpu")'),
-    "conv-65536": ("app/engine/speech/dia/codec.py", "127"),
+    "conv-65536": ("app/engine/speech/families/dia/codec.py", "127"),
     "uv-backend": ("app/launcher/torch_build.py", "cu126"),
     "windows-spill": ("app/engine/session/card_spill.py", "set_per_process_memory_fraction"),
     "sdpa-dtype": ("app/compat/attention/dispatch.py", "dtype"),

@@ -68,18 +68,18 @@ def ahead(
 def test_all_of_it_where_nobody_asks() -> None:
     there, _ = ahead("here._orders.put(Quit()) if name == libraries[-1] else None")
     assert there == list(list_ahead(home())) and there[-1] == "app.engine.pictures.run.painter"
-    assert {"app.engine.speech.run.loader", "app.engine.speech.dia.voice"} <= set(there)
+    assert {"app.engine.speech.run.loader", "app.engine.speech.families.dia.voice"} <= set(there)
 
 
 def test_of_the_voices_only_the_usual_ones_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FAMILIES, "tone", ROW)
     place, tone = home(tmp_path / "home").create(), save_tone(tmp_path / "tone")
     for kept, wanted in (
-        ({}, "app.engine.speech.dia.voice"),
+        ({}, "app.engine.speech.families.dia.voice"),
         ({"model": str(tone)}, ROW.loads_with),
-        ({"model": str(tmp_path / "gone")}, "app.engine.speech.dia.voice"),
-        ({"model": "sd15"}, "app.engine.speech.dia.voice"),
-        (5, "app.engine.speech.dia.voice"),
+        ({"model": str(tmp_path / "gone")}, "app.engine.speech.families.dia.voice"),
+        ({"model": "sd15"}, "app.engine.speech.families.dia.voice"),
+        (5, "app.engine.speech.families.dia.voice"),
     ):
         place.settings.write_text(json.dumps({"speak": kept}))
         assert [each for each in list_ahead(place) if each.endswith(".voice")] == [wanted], kept

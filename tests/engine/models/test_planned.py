@@ -61,7 +61,7 @@ def test_only_one_place_outside_of_compat_decides() -> None:
             # "from ....decide import" names the module, for what else is in it.
             if any(name == "decide" and after != "import" for name, after in pairwise(names)):
                 found.add(path.relative_to(TOP).as_posix())
-    checks = {"app/engine/speech/dia/row_graph_check.py"}  # which runs no request of a person
+    checks = {"app/engine/speech/families/dia/row_graph_check.py"}  # which runs no request of a person
     assert found == {"app/engine/models/planned.py", *checks}
 
 

@@ -22,7 +22,7 @@ from app.engine.models import catalog
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.pictures.families import placement
 from app.engine.pictures.run import painter
-from app.engine.speech.dia.codec import Codec
+from app.engine.speech.families.dia.codec import Codec
 from app.engine.speech.run import loader, sounding
 from app.engine.speech.sound.sound import Samples, read, write
 from tests.support import picture_fixtures

@@ -163,7 +163,7 @@ def test_an_operator_that_refuses_in_the_middle_of_a_run_is_told_once_and_the_ru
     if told == "processor.plain-order" and (why := find_refusal("linear" if model == "voice" else "convolution", torch.float32)):
         pytest.skip(f"on this processor: {why}")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr("app.engine.speech.dia.voice.is_quicker_here", lambda compute: True)
+    monkeypatch.setattr("app.engine.speech.families.dia.voice.is_quicker_here", lambda compute: True)
     choice = Choice(quantised=quantised, dtype="float32")
     asked = speech(models) if model == "voice" else picture(models)
     events = list[Event]()

@@ -18,7 +18,7 @@ from app.engine.jobs.events import Event, PartDone, Sound, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
 from app.engine.kinds import parts_of
-from app.engine.speech.dia.decoder import Decoding
+from app.engine.speech.families.dia.decoder import Decoding
 from app.engine.speech.family import VoiceContext
 from app.engine.speech.run import loader
 from app.engine.speech.run.part import ROOM, ROOM_S, SEEDS_APART

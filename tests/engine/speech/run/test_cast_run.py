@@ -18,7 +18,7 @@ from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt, from_json
 from app.engine.kinds import admit
 from app.engine.models.on_disk import find_limits
 from app.engine.session.session import Session
-from app.engine.speech.dia.voice import Dia
+from app.engine.speech.families.dia.voice import Dia
 from app.engine.speech.family import PartTask
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound

@@ -15,8 +15,8 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, PartDone, Sound, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models.loading.numbers_broke import NumbersBroke
-from app.engine.speech.dia.codec import Codec
-from app.engine.speech.dia.decoder import Decoding
+from app.engine.speech.families.dia.codec import Codec
+from app.engine.speech.families.dia.decoder import Decoding
 from app.engine.speech.run import loader, sounding
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import Samples

@@ -24,8 +24,8 @@ from app.engine.jobs.events import PartDone as Spoken
 from app.engine.jobs.parts import LESSONS, SPOKEN, mark_elsewhere
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, from_json
 from app.engine.models.fingerprint import fingerprint
-from app.engine.speech.dia.codec import Codec
-from app.engine.speech.dia.decoder import Decoding
+from app.engine.speech.families.dia.codec import Codec
+from app.engine.speech.families.dia.decoder import Decoding
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart

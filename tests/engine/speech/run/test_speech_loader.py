@@ -14,7 +14,7 @@ import torch
 
 from app.base.trouble import Trouble
 from app.compat.planning.types import Plan, Precision
-from app.engine.speech.dia import voice as dia
+from app.engine.speech.families.dia import voice as dia
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import speech_fixtures

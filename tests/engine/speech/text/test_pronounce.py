@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.models.voice_limits import VoiceLimits
-from app.engine.speech.dia.voice_prompt import compose_text, count_least_frames
+from app.engine.speech.families.dia.voice_prompt import compose_text, count_least_frames
 from app.engine.speech.text import pronounce, sounds
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.turns import Turn

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
-from app.engine.speech.dia.voice_prompt import compose_text
+from app.engine.speech.families.dia.voice_prompt import compose_text
 from app.engine.speech.text.layout import BREAK_S, HEADING_S, PARAGRAPH_S, list_paragraphs
 from app.engine.speech.text.script import ParsedScript, parse_script
 from app.engine.speech.text.sentences import split_sentences

@@ -15,8 +15,8 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import Plan
 from app.engine.jobs.request import VoicePrompt
 from app.engine.models.voice_limits import DIA, VoiceLimits, clip_key, read_limits
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.voice_prompt import compose_text
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.voice_prompt import compose_text
 from app.engine.speech.run import loader
 from app.engine.speech.text import pronounce, sounds, voices
 from app.engine.speech.text.known_voices import list_known, name_voices

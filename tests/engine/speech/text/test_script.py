@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
-from app.engine.speech.dia.facts import read_recommended
+from app.engine.speech.families.dia.facts import read_recommended
 from app.engine.speech.text.script import parse_script, require_speakable
 from app.engine.speech.text.turns import Turn, estimate_seconds
 

@@ -18,8 +18,8 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.events import Note, Step
 from app.engine.jobs.request import SpeechRequest, VoicePrompt, to_json
 from app.engine.models.voice_limits import DIA, VoiceLimits
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.voice_prompt import compose_text
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.voice_prompt import compose_text
 from app.engine.speech.family import VoiceContext
 from app.engine.speech.kind import SpeechKind
 from app.engine.speech.run import loader

@@ -24,8 +24,8 @@ from app.compat.selftest.probes import Probe, as_planned
 from app.compat.selftest.reference import error
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.speech.dia.decoder_layers import DecoderLayers
-from app.engine.speech.dia.row_graph import BUCKET, GraphedRows
+from app.engine.speech.families.dia.decoder_layers import DecoderLayers
+from app.engine.speech.families.dia.row_graph import BUCKET, GraphedRows
 
 LAYERS: Final = 2
 """How many of Dia's 18 layers are tried, at their full width: what a graph spares is spared in each."""

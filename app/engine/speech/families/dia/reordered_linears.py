@@ -16,7 +16,7 @@ from app.compat.machine.processor import (
     reorder_linear,
 )
 from app.compat.planning.types import Dtype
-from app.engine.speech.dia.linears import runs_once
+from app.engine.speech.families.dia.linears import runs_once
 
 LINES: Final = 2
 """How many lines a row with guidance has; any other number is right, too."""

@@ -11,9 +11,9 @@ import torch
 from app.compat.planning.types import Row
 from app.engine.models.loading.generator_state import is_state
 from app.engine.models.loading.numbers_broke import NumbersBroke
-from app.engine.speech.dia.decoder_layers import DecoderLayers
-from app.engine.speech.dia.row_graph import GraphedRows, round_up
-from app.engine.speech.dia.sampling import NEVER, Sampling, choose_codes
+from app.engine.speech.families.dia.decoder_layers import DecoderLayers
+from app.engine.speech.families.dia.row_graph import GraphedRows, round_up
+from app.engine.speech.families.dia.sampling import NEVER, Sampling, choose_codes
 from app.engine.speech.sound.spoken_parts import Codes
 
 

@@ -28,10 +28,10 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, PartDone, Sound, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models import catalog
+from app.engine.speech.families.pocket.facts import read_manner
+from app.engine.speech.families.pocket.part import Part
+from app.engine.speech.families.pocket.voice import Pocket
 from app.engine.speech.family import PartTask, VoiceContext
-from app.engine.speech.pocket.facts import read_manner
-from app.engine.speech.pocket.part import Part
-from app.engine.speech.pocket.voice import Pocket
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from app.engine.speech.text.turns import ScriptPart, Turn

@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from app.engine.speech.pocket.prompt import prepare_text
+from app.engine.speech.families.pocket.prompt import prepare_text
 
 SPELLED = frozenset(string.ascii_letters + " .,!?'-\"é")
 

@@ -24,15 +24,15 @@ from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.loading.voice_parts import device_for, explaining, find_codec, load_part, split_plan
 from app.engine.models.voice_families import read_type
 from app.engine.models.voice_limits import VoiceLimits, read_limits
+from app.engine.speech.families.pocket.backbone import Backbone, Remembered
+from app.engine.speech.families.pocket.codec import Codec
+from app.engine.speech.families.pocket.facts import PHONON, Manner, measure_voice, read_manner
+from app.engine.speech.families.pocket.flow_head import FlowHead
+from app.engine.speech.families.pocket.fused import fuse, pack
+from app.engine.speech.families.pocket.part import Ending, Part
+from app.engine.speech.families.pocket.prompt import prepare_text
+from app.engine.speech.families.pocket.voice_file import read_voice
 from app.engine.speech.family import PartTask, Voice
-from app.engine.speech.pocket.backbone import Backbone, Remembered
-from app.engine.speech.pocket.codec import Codec
-from app.engine.speech.pocket.facts import PHONON, Manner, measure_voice, read_manner
-from app.engine.speech.pocket.flow_head import FlowHead
-from app.engine.speech.pocket.fused import fuse, pack
-from app.engine.speech.pocket.part import Ending, Part
-from app.engine.speech.pocket.prompt import prepare_text
-from app.engine.speech.pocket.voice_file import read_voice
 from app.engine.speech.sound.spoken_parts import Codes
 
 HEARD_MOST: Final = 8

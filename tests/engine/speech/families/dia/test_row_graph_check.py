@@ -16,10 +16,10 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.selftest.operations import Measured
 from app.compat.selftest.probes import careful_plan
 from app.engine.session import machine_check
-from app.engine.speech.dia import row_graph_check
-from app.engine.speech.dia.decoder_layers import DecoderLayers
-from app.engine.speech.dia.row_graph import GraphedRows
-from app.engine.speech.dia.row_graph_check import QUICKER, WITHIN, compare, time_beside_calls
+from app.engine.speech.families.dia import row_graph_check
+from app.engine.speech.families.dia.decoder_layers import DecoderLayers
+from app.engine.speech.families.dia.row_graph import GraphedRows
+from app.engine.speech.families.dia.row_graph_check import QUICKER, WITHIN, compare, time_beside_calls
 from tests.support import recorded_graph, speech_fixtures
 
 folders = speech_fixtures.folders

@@ -18,13 +18,13 @@ from app.engine.models.loading.packed_linears import BITS, FewLinesLinear, make_
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.loading.voice_parts import device_for, explaining, find_codec, load_part, split_plan
 from app.engine.models.voice_limits import VoiceLimits, read_limits
-from app.engine.speech.dia.codec import Codec
-from app.engine.speech.dia.decoder import Decoding, PartInput, is_code_of, read_state
-from app.engine.speech.dia.linears import StoredLinears, runs_once
-from app.engine.speech.dia.packed_voice import pack_voice
-from app.engine.speech.dia.reordered_linears import is_quicker_here, reorder_weights
-from app.engine.speech.dia.sampling import Sampling
-from app.engine.speech.dia.voice_prompt import compose_text, count_least_frames
+from app.engine.speech.families.dia.codec import Codec
+from app.engine.speech.families.dia.decoder import Decoding, PartInput, is_code_of, read_state
+from app.engine.speech.families.dia.linears import StoredLinears, runs_once
+from app.engine.speech.families.dia.packed_voice import pack_voice
+from app.engine.speech.families.dia.reordered_linears import is_quicker_here, reorder_weights
+from app.engine.speech.families.dia.sampling import Sampling
+from app.engine.speech.families.dia.voice_prompt import compose_text, count_least_frames
 from app.engine.speech.family import PartTask, Voice
 from app.engine.speech.sound.spoken_parts import Codes
 

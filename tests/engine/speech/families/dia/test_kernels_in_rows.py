@@ -17,10 +17,10 @@ from app.engine.models import catalog
 from app.engine.models.loading.packed_linears import FewLinesLinear, Int4Linear, Int8Linear
 from app.engine.models.pretended_device import use_real_device
 from app.engine.session.packed_weights_check import unpack
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.linears import StoredLinear, runs_once
-from app.engine.speech.dia.packed_voice import KEPT_WHOLE
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.linears import StoredLinear, runs_once
+from app.engine.speech.families.dia.packed_voice import KEPT_WHOLE
+from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from tests.support import speech_fixtures, stand_in_kernels
 from tests.support.separate_memory import separate_memory

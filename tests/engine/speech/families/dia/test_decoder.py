@@ -15,9 +15,9 @@ from transformers import DacModel, DiaFeatureExtractor, DiaForConditionalGenerat
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Plan
 from app.engine.models.loading.numbers_broke import NumbersBroke
-from app.engine.speech.dia.codec import MOST_FRAMES, Codec
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.codec import MOST_FRAMES, Codec
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from app.engine.speech.sound import sound
 from tests.support import speech_fixtures, tiny_voices

@@ -16,10 +16,10 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.parts import SPOKEN
 from app.engine.models.loading.capture_failed import CaptureFailed
 from app.engine.session.run_errors import classify_fault
-from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
-from app.engine.speech.dia.decoder_layers import DecoderLayers
-from app.engine.speech.dia.row_graph import BUCKET, WARM_UPS, GraphedRows, round_up
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.decoder import Decoding, DecodingState, PartInput
+from app.engine.speech.families.dia.decoder_layers import DecoderLayers
+from app.engine.speech.families.dia.row_graph import BUCKET, WARM_UPS, GraphedRows, round_up
+from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from app.engine.speech.sound import spoken_parts
 from tests.support import recorded_graph, speech_fixtures

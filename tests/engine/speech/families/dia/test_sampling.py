@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from app.engine.speech.dia.sampling import Sampling, choose_codes
+from app.engine.speech.families.dia.sampling import Sampling, choose_codes
 
 END, VOCABULARY = 16, 19
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from app.engine.speech.dia.codec import Codec
-from app.engine.speech.dia.decoder import Decoding, DecodingState, PartInput
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.codec import Codec
+from app.engine.speech.families.dia.decoder import Decoding, DecodingState, PartInput
+from app.engine.speech.families.dia.sampling import Sampling
 
 ROWS: Final = 12
 """How many rows of speech come before the row in question."""

@@ -15,7 +15,7 @@ from app.engine.models.config_facts import read_config, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Attention, Model
 from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits, clip_key
-from app.engine.speech.pocket.voices_brought import FRAMES_MOST, list_brought
+from app.engine.speech.families.pocket.voices_brought import FRAMES_MOST, list_brought
 
 PHONON: Final = "gradium_phonon_tts"
 NAMES: Final = {PHONON: "Phonon", "pocket_tts": "Pocket TTS"}

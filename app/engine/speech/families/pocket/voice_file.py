@@ -11,7 +11,7 @@ from torch import Tensor
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.models import safetensors
-from app.engine.speech.pocket.voices_brought import SIDEWAYS, find_frames
+from app.engine.speech.families.pocket.voices_brought import SIDEWAYS, find_frames
 
 
 def read_voice(file: Path, width: int, made_for: Collection[str]) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 
 from app.compat.planning.types import Product
 from app.engine.models.loading.packed_linears import Bits, FewLinesLinear, pack_linear, scales_dtype
-from app.engine.speech.dia.linears import move_others, runs_once
+from app.engine.speech.families.dia.linears import move_others, runs_once
 
 KEPT_WHOLE: Final = "logits_dense"
 """The layer whose numbers are the answer."""

@@ -16,10 +16,10 @@ from app.compat.machine import processor
 from app.compat.machine.processor import find_refusal
 from app.compat.planning.types import Dtype, Plan, Precision
 from app.engine.models.loading import from_pretrained
-from app.engine.speech.dia import reordered_linears
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.reordered_linears import ReorderedLinear
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia import reordered_linears
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.reordered_linears import ReorderedLinear
+from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from tests.support import refused, speech_fixtures
 from tests.support.refused import Lack, take_away
@@ -35,7 +35,7 @@ halves = pytest.param("bfloat16", marks=pytest.mark.skipif(bool(_why), reason=f"
 
 def load(folder: Path, plan: Plan, dtype: Dtype, monkeypatch: pytest.MonkeyPatch, reorders: bool) -> loader.Speaker:
     """Load as where the order is quicker, or as where it is not; oneDNN computes the same on both."""
-    monkeypatch.setattr("app.engine.speech.dia.voice.is_quicker_here", lambda compute: reorders)
+    monkeypatch.setattr("app.engine.speech.families.dia.voice.is_quicker_here", lambda compute: reorders)
     parts = (Precision("model", "speech", dtype, dtype, "cpu"), Precision("codec", "codec", "float32", "float32", "cpu"))
     return loader.load(folder, replace(plan, precision=parts))
 

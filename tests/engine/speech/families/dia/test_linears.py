@@ -25,9 +25,9 @@ from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need, Plan, Precision
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.linears import StoredLinear, StoredLinears, choose_kept, runs_once
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.linears import StoredLinear, StoredLinears, choose_kept, runs_once
+from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from tests.support import speech_fixtures
 from tests.support.moved_bytes import MovedBytes

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from app.engine.models.loading.capture_failed import CaptureFailed
-from app.engine.speech.dia.decoder_layers import DecoderLayers
+from app.engine.speech.families.dia.decoder_layers import DecoderLayers
 
 BUCKET: Final = 256
 """Rows by which one graph reaches further than the one before: attention reads up to so many for nothing, and a capture takes a few

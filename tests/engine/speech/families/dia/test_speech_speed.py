@@ -1,6 +1,6 @@
 """Time Hearth's decode loop against plain generate(): Dia 1.6B's shape with random bfloat16 weights on this CPU.
 
-Slow (3.3 GB, some minutes): python -m pytest -m slow -s tests/engine/speech/dia/test_speech_speed.py
+Slow (3.3 GB, some minutes): python -m pytest -m slow -s tests/engine/speech/families/dia/test_speech_speed.py
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import probe
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Need
-from app.engine.speech.dia.decoder import Decoding, PartInput
-from app.engine.speech.dia.sampling import Sampling
+from app.engine.speech.families.dia.decoder import Decoding, PartInput
+from app.engine.speech.families.dia.sampling import Sampling
 
 MIB = 1 << 20
 ROWS = 12

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from app.engine.models.loading.numbers_broke import NumbersBroke
-from app.engine.speech.pocket.backbone import Backbone
-from app.engine.speech.pocket.flow_head import FlowHead
+from app.engine.speech.families.pocket.backbone import Backbone
+from app.engine.speech.families.pocket.flow_head import FlowHead
 
 _STORED: Final = np.dtype("<f4")
 
