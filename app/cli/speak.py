@@ -28,7 +28,7 @@ from app.cli.job import (
     run_jobs,
     write_result,
 )
-from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import FORMATS, Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
@@ -98,6 +98,16 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     if args.text not in (None, "-") and args.file is not None:
         raise Trouble(say("speak.text-and-file", "There is a script and a file of one. Give either the text or --file."))
     ending = args.output.suffix.lstrip(".").lower() if args.output else ""
+    if ending and ending not in (endings := (*FORMATS, "aac", "m4b")):
+        raise Trouble(
+            say(
+                "output.not-sound",
+                "Hearth saves speech as {endings}; {path} has another ending. Use {example}.",
+                endings=endings,
+                path=str(args.output),
+                example=str(args.output.with_suffix(".wav")),
+            )
+        )
     if args.format and ending and ending != args.format:
         raise Trouble(
             say(

@@ -50,6 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("paint", "x", "-o", "-", "--batch", "2"), "one picture"),
         (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),
         (("speak", "Hi.", "-o", "x.wav", "--format", "mp3"), "two formats"),
+        (("speak", "Hi.", "-o", "x.out"), "x.out has another ending. Use x.wav."),
         (("speak", "Hi.", "--voice", "none.wav", "--transcript", "hi"), "no recording at none.wav"),
     ],
 )

@@ -32,6 +32,7 @@ BEHIND_ALL: Final = "MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs
 """The position of a new job, for the time of now; damaged positions do not count."""
 _ID: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
 ENDED: Final = frozenset({"finished", "stopped", "failed"})
+LIVE: Final = frozenset({"queued", "running"})
 
 
 @dataclass(frozen=True, slots=True)

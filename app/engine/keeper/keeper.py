@@ -20,7 +20,7 @@ from app.compat.planning.types import Choice, Chunk
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Stopped
 from app.engine.jobs.gallery import Gallery
-from app.engine.jobs.journal import ENDED, Job, Journal
+from app.engine.jobs.journal import LIVE, Job, Journal
 from app.engine.jobs.messages import Free, Run
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.parts import DELIVERED, LENT_OUT, Parts, mark_elsewhere, move_in
@@ -190,7 +190,7 @@ class Keeper:
     def _recall(self, job: str) -> Progress:
         """Rebuild the progress of a job that only journal, shelf and its folder still know."""
         known = self.journal.find(job)
-        kept = known is not None and known.state in ENDED and kept_parts.has_parts(self.folder(job))
+        kept = known is not None and known.state not in LIVE and kept_parts.has_parts(self.folder(job))
         parts = tuple(self._list_parts(known, Parts.left)) if known is not None and kept else ()
         progress = recall_progress(known, self.shelf.list_of_job(job), parts)
         if parts:
@@ -204,12 +204,14 @@ class Keeper:
         return []
 
     def find_last_script(self) -> str:
-        """Return the owner's newest script on the shelf whose parts are still there; empty if there is none."""
-        spoken = self.shelf.find(Search(kind="speech", owner=OWNER, most=1))
-        return next((each.job for each in spoken if self.has_parts(each.job)), "")
+        """Return the owner's newest script, on the shelf or interrupted, whose parts are still there; empty if there is none."""
+        cut = (each for each in self.interrupted if each.owner == OWNER and each.request.kind == "speech" and self.has_parts(each.id))
+        spoken = [(each.created_s, each.job) for each in self.shelf.find(Search(kind="speech", owner=OWNER, most=1))]
+        _, newest = max([*spoken, *((each.started_s or 0.0, each.id) for each in cut)], default=(0.0, ""))
+        return newest if newest and self.has_parts(newest) else ""
 
     def has_parts(self, job: str) -> bool:
-        """Tell whether the parts of a script that ended can still be heard and redone."""
+        """Tell whether the parts of a script that runs no more can still be heard and redone."""
         return self.journal.find(job) is not None and kept_parts.has_parts(self.folder(job))
 
     def measure_parts(self) -> KeptParts:
@@ -370,6 +372,7 @@ class Keeper:
         if any(each.id == job for each in self.interrupted):
             self._loop.ends.end(job, Stopped((), 0.0))
             self._loop.ends.settle(job)
+            self.board.forget(job)  # a page that shows its parts is told anew
 
     def folder(self, job: str) -> Path:
         return self.stores.job_folder(job)

@@ -15,7 +15,7 @@ from app.compat.machine.verdicts import Fault
 from app.compat.planning.quirk_table import match_symptom
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Failed, Finished, PartDone, Stopped
-from app.engine.jobs.journal import Job
+from app.engine.jobs.journal import LIVE, Job
 from app.engine.jobs.messages import Died
 from app.engine.jobs.progress import Progress
 from app.engine.keeper.deaths import DEATHS, DeathRecord
@@ -149,11 +149,14 @@ def recall_progress(job: Job | None, made: Sequence[Creation], parts: tuple[Part
             "job.forgotten", "This has ended, and Hearth has no record of it any more. Look for its result on the shelf, or start it again."
         )
         return Progress(end=Failed(forgotten, files=files))
-    if job.state in ("queued", "running"):
+    if job.state in LIVE:
         return Progress()
     if job.state == "finished":
         return Progress(parts=parts, end=Finished(files, elapsed_s, 0.0, "", 0), model=model)
     if job.state == "stopped":
         return Progress(parts=parts, end=Stopped(files, elapsed_s), model=model)
-    ended = say("job.ended", "This job has already ended: {words}", words=job.words or job.state)
+    if job.state == "interrupted" and not job.words:
+        ended = say("job.cut", "Hearth ended before this did. Resume goes on with it.")
+    else:
+        ended = say("job.ended", "This job has already ended: {words}", words=job.words or job.state)
     return Progress(parts=parts, end=Failed(ended, cure="go-on" if parts else "", files=files), model=model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import Actor, KindName, Request, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.jobs.seed import draw_seed
+from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.models import catalog
 from app.engine.models.forecast import list_measured, take_median
 from app.engine.models.model import Model
@@ -187,18 +188,25 @@ class SpeechKind:
 def join_parts(
     parsed: ParsedScript, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
 ) -> tuple[tuple[str, ...], float]:
-    """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the seed that was drawn."""
+    """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the script's seed."""
     parts, files = [parsed.parts[place] for place in sorted(places)], [SPOKEN.shown(folder, place) for place in sorted(places)]
     segments = [Segment(file, part.pause_before_s, part.volume_db, part.pace) for file, part in zip(files, parts, strict=True)]
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
     file = target / SpeechKind().name_result(request)
-    settings = to_json(replace(request, seed=draw_seed(request, folder)))
+    settings = to_json(replace(request, seed=_find_seed(request, folder, places)))
     cues = subtitles.list_cues(parts, files, request.speed)
     if request.pronunciations:  # who reads wants the words as they are written
         written = restore_spelling((each.text for each in cues), request.text, request.pronunciations, [each.name for each in request.cast])
         cues = [replace(each, text=text) for each, text in zip(cues, written, strict=True)]
     told = subtitles.add_to(settings, cues, request.format)
     return (str(file),), join_sound.join(segments, file, finish, told)
+
+
+def _find_seed(request: SpeechRequest, folder: Path, places: Collection[int]) -> int:
+    """Return the seed that was drawn; where parts were taken over, that of most of these, with which the script comes out nearly the same."""
+    taken = {place: spoken_parts.find(SPOKEN.shown(folder, place)) for place in places if request.keep and place not in request.only_parts}
+    seeds = Counter((part.seed - place) % SEED_LIMIT for place, part in taken.items() if part is not None)
+    return seeds.most_common(1)[0][0] if seeds else draw_seed(request, folder)
 
 
 def _require_voice(home: Home, model: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import home
+from app.base.sentence import say
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Failed, Finished, PartDone, Stopped
@@ -86,6 +87,43 @@ def test_a_script_that_ended_has_its_parts_after_a_restart(
     shutil.rmtree(folder)
     assert keeper.get_progress(job) == found, "a page asks every second; the files are read once"
     assert not keeper.has_parts(job) and not keeper.find_last_script()
+
+
+def cut(keeper: Keeper, parts: int, request: SpeechRequest | None = None) -> str:
+    """A script at which Hearth was killed."""
+    job = keeper.journal.queue(request or SpeechRequest(SCRIPT), Choice(), OWNER).id
+    keeper.journal.begin(job)
+    for index in range(parts):
+        light_engine.speak(keeper.folder(job), index, TEXTS[index])
+    keeper.database.write("UPDATE jobs SET runner='0:0' WHERE id=?", job)
+    return job
+
+
+def test_a_script_at_which_hearth_was_killed_has_its_parts_before_it_goes_on(open_: Open) -> None:
+    """Its tab shows it, so that its parts are heard, and nothing that is spoken is spoken again."""
+    keeper = open_()
+    earlier, job = speak(keeper, 3), cut(keeper, 2)
+    keeper = open_()
+    found = keeper.get_progress(job)
+    assert [part.index for part in found.parts] == [0, 1] and keeper.find_last_script() == job
+    assert found.end == Failed(say("job.cut", "Hearth ended before this did. Resume goes on with it."), cure="go-on")
+    keeper.discard(job)
+    stopped = keeper.get_progress(job)
+    assert isinstance(stopped.end, Stopped) and len(stopped.parts) == 2 and keeper.find_last_script() == job
+    assert earlier != job
+
+
+def test_a_script_at_which_hearth_was_killed_before_its_first_part_hides_no_other(open_: Open) -> None:
+    keeper = open_()
+    earlier, _ = speak(keeper, 3), cut(keeper, 0)
+    assert open_().find_last_script() == earlier
+
+
+def test_a_script_that_was_spoken_after_an_interrupted_one_is_the_last(open_: Open) -> None:
+    keeper = open_()
+    cut(keeper, 2)
+    later = speak(keeper, 3)
+    assert open_().find_last_script() == later
 
 
 def test_a_job_that_was_resumed_meanwhile_is_not_given_up(open_: Open) -> None:

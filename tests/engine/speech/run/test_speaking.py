@@ -190,7 +190,10 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
     told = {e.index: e for e in events if isinstance(e, Spoken)}
     assert told[1].seed == 78 and sorted(told) == list(range(len(first))), "the others can still be heard and redone"
     assert [told[part.index].text for part in first] == [part.text for part in first]
-    find_result(events)
+    settings = sound.read_settings(find_result(events))
+    assert settings is not None and settings["seed"] == first[0].seed, (
+        "most parts are of the first: its seed comes back with Reuse settings"
+    )
     for index, part in enumerate(first):
         same = np.array_equal(sound.read(Path(part.path))[0], sound.read(tmp_path / "again" / f"part-{index:03d}.wav")[0])
         assert same == (index != 1)
