@@ -11,32 +11,16 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file
-from torch import nn
-from torch.nn import functional
 
 from app.engine.models.enlargers import Base, Enlarger, list_shapes, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.pictures.run.compact import Compact
 
 TILE: Final = 256
 """Pixels a side of what is computed at once, before it is enlarged: larger ones are no quicker."""
 
 
 BASES: Final[Mapping[Base, Image.Resampling]] = {"nearest": Image.Resampling.NEAREST, "lanczos": Image.Resampling.LANCZOS}
-
-
-class Compact(nn.Module):
-    """A stack of convolutions over the small picture; the last one's channels become what is added to the pixels of its base."""
-
-    def __init__(self, scale: int, features: int, convolutions: int, base: Base = "nearest") -> None:
-        super().__init__()
-        layers: list[nn.Module] = []
-        for place in range(convolutions + 1):
-            layers += [nn.Conv2d(features if place else 3, features, 3, padding=1), nn.PReLU(features)]
-        self.scale, self.features, self.base = scale, features, base
-        self.body = nn.Sequential(*layers, nn.Conv2d(features, 3 * scale * scale, 3, padding=1))
-
-    def forward(self, small: torch.Tensor) -> torch.Tensor:
-        return functional.pixel_shuffle(self.body(small), self.scale)
 
 
 def load_enlarger(path: Path) -> tuple[Compact, Enlarger]:

@@ -18,7 +18,8 @@ from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.engine.models.enlargers import find_enlarger, list_enlargers, list_shapes, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
-from app.engine.pictures.run.enlarge import Compact, Enlargers, enlarge, load_enlarger
+from app.engine.pictures.run.compact import Compact
+from app.engine.pictures.run.enlarge import Enlargers, enlarge, load_enlarger
 from tests.support.places import TOP
 
 
