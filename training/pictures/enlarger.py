@@ -39,7 +39,7 @@ SIZES = (384, 512, 768, 1024)
 """Drawings are drawn this large and cut: edges come in every width."""
 PATCH, RIM = 64, 6
 """Pixels a side of what a step learns from, and of its rim, which is left out: there the base knows too little."""
-RATE = {"inner": 5e-3, "outer": 1e-3}
+RATE = {"inner": 1e-3, "outer": 4e-4}
 FIRST_SEED, FIRST_TEST_SEED = 6_000_000, 96_000_000
 EVERY_S = 20.0
 
