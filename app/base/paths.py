@@ -9,6 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from app.base.disk_faults import word_fault
+from app.base.other_disk import is_away, mend_all
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 
@@ -100,8 +101,10 @@ class Home:
             )
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            mend_all(self.root, self.models)
             for folder in (self.models, self.creations, self.voices, self.verdicts, self.logs, self.scratch):
-                folder.mkdir(parents=True, exist_ok=True)
+                if not is_away(folder):
+                    folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise Trouble(self.word_unusable(fault)) from fault
         return self

@@ -47,7 +47,7 @@ from app.ui.single_instance import Instance
 from app.ui.state import pausing
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from app.ui.tabs import loras, models, notify, other_machines, pause, shelf, styles, upkeep, welcome
+from app.ui.tabs import disk, loras, models, notify, other_machines, pause, shelf, styles, upkeep, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 from app.window import choice
 
@@ -198,6 +198,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         finally:
             desk.leaving.set()
             desk.upkeep.close()
+            desk.disk.close()
             if own is not None:
                 own.close()
             sharing.end()
@@ -246,7 +247,8 @@ def start_server(
     gradio_endpoints.answer_when_begun(window, desk)
     routes = [
         *more_routes, *page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *loras.routes(desk), *styles.routes(desk), *welcome.routes(desk),
-        *other_machines.routes(desk), *pause.routes(desk), *notify.routes(desk), *upkeep.routes(desk), *openai.routes(desk), *a1111.routes(desk),
+        *other_machines.routes(desk), *pause.routes(desk), *notify.routes(desk), *upkeep.routes(desk), *disk.routes(desk),
+        *openai.routes(desk), *a1111.routes(desk),
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.base import atomic_write
+from app.base.other_disk import is_away, refuse_away
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_row, name_after, read_creation
@@ -93,7 +94,8 @@ class Shelf:
         """By job, the one whose parts it took over; and the number of the last row that was read for it."""
         self._moving = threading.RLock()
         """Held from a row to its file, so that nobody deletes a creation in between."""
-        folder.mkdir(parents=True, exist_ok=True)
+        if not is_away(folder):
+            folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, job: Job, files: Iterable[str | Path], made: RunSummary) -> list[Creation]:
         """Write the rows of finished files and move the files in, all or none. What was kept before the job was resumed
@@ -258,6 +260,7 @@ class Shelf:
 
     def empty_bin(self) -> int:
         """Delete the bin for good; return how many stay, their files being open in another program."""
+        refuse_away(self.folder)
         stay, gone = 0, list[int]()
         with self._moving:  # so that nobody restores one in between, whose row would then go
             for row in self._db.query("SELECT id, path FROM creations WHERE binned_s IS NOT NULL"):
@@ -286,6 +289,7 @@ class Shelf:
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
         """Move file and row together. Where Hearth is killed in between, `find_moved` mends it at the next start."""
+        refuse_away(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
         with self._moving:
             self._move_row(self.get(id_), folder, binned_s)
@@ -305,6 +309,7 @@ class Shelf:
 
     def finish_moves(self, job: str, folders: Iterable[Path]) -> None:
         """Let the files of a job that was killed in `keep` follow their rows: they are where it left them."""
+        refuse_away(self.folder)
         left = [file for folder in folders for file in sorted(folder.glob("*.*"), key=lambda file: (len(file.name), file.name))]
         for creation in self.list_of_job(job):
             row = self._db.query("SELECT bytes FROM creations WHERE id=?", creation.id)[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base.disk_faults import word_fault
+from app.base.other_disk import is_away, word_away
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import DiskFull, QuotaMet
@@ -24,9 +25,16 @@ def read_free_bytes(folder: Path) -> int:
     return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
 
 
+def find_fullest(home: Home) -> tuple[int, Path]:
+    """Return what is free where Hearth works and where results go, whichever is less: the shelf may lie on another disk."""
+    return min((read_free_bytes(folder), folder) for folder in (home.root, home.creations))
+
+
 def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence | None:
-    """Say how much to free and where, and whether jobs wait for it; None if there is room."""
-    free = read_free_bytes(home.root)
+    """Say how much to free and where, or which disk is not connected, and whether jobs wait for it; None if there is room."""
+    if is_away(home.creations):
+        return word_away(home.creations)
+    free, folder = find_fullest(home)
     if free >= needed_bytes:
         return None
     figures = {"free": free // MB, "needed": needed_bytes // MB, "lack": -(-(needed_bytes - free) // MB)}
@@ -35,14 +43,14 @@ def describe_lack(home: Home, needed_bytes: int, waits: bool = True) -> Sentence
             "disk.full",
             "The disk with {folder} is full: {free} MB are free, and the next job needs {needed} MB. Free {lack} MB there, "
             "for example by emptying the shelf's bin or removing a model. Jobs wait and then go on by themselves.",
-            folder=str(home.root),
+            folder=str(folder),
             **figures,
         )
     return say(
         "disk.full-now",
         "The disk with {folder} is full: {free} MB are free, and this needs {needed} MB. Free {lack} MB there, for example "
         "by emptying the shelf's bin or removing a model, and run the command again.",
-        folder=str(home.root),
+        folder=str(folder),
         **figures,
     )
 
@@ -62,7 +70,7 @@ class DiskRoom:
             return self._word_gone()
         if self._refusal is None:
             return describe_lack(self._home, self._needed_bytes, self._waits)
-        if time.monotonic() < self._again_s and read_free_bytes(self._home.root) < self._needed_bytes:
+        if time.monotonic() < self._again_s and find_fullest(self._home)[0] < self._needed_bytes:
             return self._refusal
         return describe_lack(self._home, ROOM_BYTES, self._waits)
 
@@ -70,7 +78,8 @@ class DiskRoom:
         """Say what jobs wait for, also while one is tried again."""
         if self._is_database_gone():
             return self._word_gone()
-        return self._refusal or describe_lack(self._home, self._needed_bytes, self._waits)
+        lack = describe_lack(self._home, self._needed_bytes, self._waits)
+        return lack if is_away(self._home.creations) else self._refusal or lack
 
     def _is_database_gone(self) -> bool:
         return self._had_database and not self._home.database.exists()
@@ -86,7 +95,7 @@ class DiskRoom:
 
     def note_full(self, full: DiskFull) -> None:
         """Note that a job found no room: it starts again once there is more, and after a while where a quota refused it."""
-        free = read_free_bytes(self._home.root)
+        free, _ = find_fullest(self._home)
         self._needed_bytes = free + ROOM_BYTES
         if isinstance(full, QuotaMet):
             self._refusal = self._word_refusal(True, str(dict(full.sentence.values)["fault"]))
@@ -97,7 +106,7 @@ class DiskRoom:
 
     def note_fault(self, fault: BaseException) -> None:
         """Note that the end of a job could not be stored; where there is room all the same, that is what is told."""
-        if read_free_bytes(self._home.root) >= ROOM_BYTES:
+        if find_fullest(self._home)[0] >= ROOM_BYTES:
             self._refusal = self._word_refusal(isinstance(fault, OSError), word_fault(fault))
 
     def reset(self) -> None:
@@ -106,7 +115,8 @@ class DiskRoom:
 
     def _word_refusal(self, by_quota: bool, fault: str) -> Sentence:
         """SQLite does not say whether a quota or a failing disk refused it."""
-        figures: dict[str, str | int] = {"folder": str(self._home.root), "fault": fault, "free": read_free_bytes(self._home.root) // MB}
+        free, folder = find_fullest(self._home)
+        figures: dict[str, str | int] = {"folder": str(folder), "fault": fault, "free": free // MB}
         if by_quota:
             return say(
                 "disk.quota",

@@ -218,6 +218,10 @@ class Keeper:
         """Measure what the parts of all scripts that ended take."""
         return kept_parts.measure(self.stores)
 
+    def drop_parts(self) -> None:
+        """Delete the parts of all scripts that ended but those that a job to come needs."""
+        kept_parts.drop_all(self.stores, self._list_to_come())
+
     def empty_bin(self) -> tuple[int, set[str]]:
         """Delete the bin for good, and with a job's last creation its parts. Return how many stay, being open in another program, and
         the jobs of which nothing is left."""

@@ -63,6 +63,14 @@ def drop(stores: Stores, jobs: Iterable[str], needed: Collection[str]) -> set[st
     return {folder.name for folder in folders}
 
 
+def drop_all(stores: Stores, needed: Collection[str]) -> None:
+    """Remove the parts of all scripts that ended."""
+    needed = {*needed, *_find_sources(stores, needed)}
+    for folder, _ in _list_scripts(stores):
+        if folder.name not in needed:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _find_sources(stores: Stores, jobs: Iterable[str]) -> Iterator[str]:
     """Yield the jobs from whose folders these jobs take parts over."""
     for job in filter(None, map(stores.journal.find, jobs)):

@@ -119,6 +119,7 @@ class Downloads:
         """Start or resume a download; does nothing if it is already running."""
         if not list_sources(model, quantised):
             raise Trouble(say("download.here", "{model} is already installed.", model=model.words))
+        on_disk.refuse_away(self._home, model)
         with self._lock:
             before = self._jobs.get(model.id)
             if before is not None and before.state in ("queued", "running"):

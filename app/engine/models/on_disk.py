@@ -17,6 +17,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.file_download import repo_folder_name
 
+from app.base import other_disk
 from app.base.bounded_json import read_json
 from app.base.path_checks import size_bytes
 from app.base.paths import Home
@@ -196,6 +197,17 @@ def list_repos(model: Model) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source.repo for source in list_all_sources(model)))
 
 
+def find_away(home: Home, model: Model) -> Path | None:
+    """Return a folder of the model's that lies on another disk which is not connected now."""
+    folders = (repo_folder(home.models, repo) for repo in list_repos(model))
+    return None if model.path else next(filter(other_disk.is_away, folders), None)
+
+
+def refuse_away(home: Home, model: Model) -> None:
+    if (folder := find_away(home, model)) is not None:
+        raise Trouble(other_disk.word_away(folder))
+
+
 def measure_bytes(home: Home, model: Model) -> int:
     """Measure the disk space used, partial files included; links and hard links are counted once."""
     if model.is_local:
@@ -224,6 +236,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
                 path=model.path,
             )
         )
+    refuse_away(home, model)
     sources = [source for other in others if other.id != model.id and locate(home, other) for source in list_all_sources(other)]
     before = measure_bytes(home, model)
     for repo in list_repos(model):
@@ -234,7 +247,9 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
         if needed:
             _prune(folder, needed)
         else:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder.resolve())  # which may lie on another disk
+            if os.path.lexists(folder):
+                folder.unlink()
             shutil.rmtree(home.models / ".locks" / folder.name, ignore_errors=True)
     return before - measure_bytes(home, model)
 

@@ -70,6 +70,7 @@ class ModelHolder:
             return
         found = on_disk.locate(self._home, model, plan.quantised)
         if found is None:
+            on_disk.refuse_away(self._home, model)
             raise Trouble(
                 say(
                     "session.not-there",

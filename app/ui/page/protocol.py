@@ -15,11 +15,13 @@ ElementId = Literal[
     "h-greeting", "h-scripts", "h-script", "h-says", "h-cast", "h-voices", "h-book", "h-parts", "h-sound",
     "h-samples", "h-prompts", "h-prompt", "h-loras", "h-sketch", "h-guide", "h-reference", "h-canvas", "h-tuning", "h-grid",
     "h-shelf", "h-models",
-    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines", "h-notify", "h-upkeep",
+    "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines", "h-notify", "h-upkeep", "h-disk",
 ]  # fmt: skip
 """The ids of elements that the window lays out; a script fills them."""
 
-Made = Literal["h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-leave", "h-styles-title", "h-help", "h-pause", "h-more"]
+Made = Literal[
+    "h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-to-disk", "h-leave", "h-styles-title", "h-help", "h-pause", "h-more"
+]
 """Elements that a script makes."""
 
 Field = Literal[
@@ -87,7 +89,8 @@ ROUTES: Final = (
     Address("hearth/queue/{job}/{act}", "POST"),
     Address("hearth/pause/{act}", "POST", ("until", "when", "begin", "end")),
     Address("hearth/notify"),
-    Address("hearth/notify/{act}", "POST", ("address", "kind", "titles", "job")),
+    Address("hearth/notify/show", "POST", ("job",)),
+    Address("hearth/notify/{act}", "POST", ("address", "kind", "titles")),
     Address("hearth/listen/{act}", "POST"),
     Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
     Address("hearth/cast", fields=("model",)),
@@ -130,6 +133,8 @@ ROUTES: Final = (
     Address("hearth/machines/{act}", "POST", ("id", "code")),
     Address("hearth/upkeep"),
     Address("hearth/upkeep/{act}", "POST", ("extra",)),
+    Address("hearth/disk"),
+    Address("hearth/disk/{act}", "POST", ("name", "place")),
     Address("hearth/share"),
     Address(
         "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
@@ -140,7 +145,7 @@ ROUTES: Final = (
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
     "hearth/pause/{act}": ("hold", "resume", "plan", "wait", "go-on-battery"),
-    "hearth/notify/{act}": ("keep", "forget", "try", "show"),
+    "hearth/notify/{act}": ("keep", "forget", "try"),
     "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
     "hearth/edit/{act}": ("line", "words", "up", "down", "pause", "speak", "take", "back", "script"),
     "hearth/engine/{act}": ("again", "repair"),
@@ -184,6 +189,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "lend-not",
     ),
     "hearth/upkeep/{act}": ("may-look", "may-not-look", "look", "update", "add", "cancel", "restart"),
+    "hearth/disk/{act}": ("look", "move", "back", "cancel", "one", "delete", "where"),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
 """What the routes that do something take as their last word."""

@@ -18,6 +18,7 @@ from app.engine.speech.text import script, voices
 from app.engine.speech.text.known_voices import list_known, name_voices
 from app.engine.speech.text.spoken_words import list_heard
 from app.ui.state.book_desk import BookDesk
+from app.ui.state.disk_desk import DiskDesk
 from app.ui.state.editing import Editing
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.jobs_desk import JobsDesk
@@ -56,6 +57,7 @@ class Desk:
     pausing: Pausing = field(init=False)
     upkeep: Upkeep = field(init=False)
     notifying: Notifying = field(init=False)
+    disk: DiskDesk = field(init=False)
 
     def __post_init__(self) -> None:
         self.keeper.set_chunk(parse_kept_chunk(self.settings.get("choice")))
@@ -74,6 +76,7 @@ class Desk:
         self.pausing = Pausing(self.keeper, self.settings)
         self.upkeep = Upkeep(self.settings, self.leaving)
         self.notifying = Notifying(self.keeper, self.settings)
+        self.disk = DiskDesk(self.keeper, self.models, self.downloads)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

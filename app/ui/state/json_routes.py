@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -47,6 +47,25 @@ def route(
 def owner_route(desk: Any, path: str, handler: Handler, methods: Sequence[str] = ("GET",), schema: type[Asked] | None = None) -> Route:
     """Bind a handler that only the owner reaches; to anybody else it is as if it were not there."""
     return route(desk, path, handler, methods, schema, owner=True)
+
+
+def act_route(
+    desk: Any, path: str, actions: Mapping[str, Callable[..., object]], schema: type[Asked], answer: Handler | None = None, of: str = ""
+) -> Route:
+    """Bind what the owner's buttons do: `actions` by the path's last word, `{act}`, each given what the route belongs to (or its part `of`) and what
+    was asked. Only as JSON, which a form of another site cannot send without asking first. The answer is `answer`'s, or empty; for an unknown
+    word 404."""
+
+    def run(desk: Any, request: Request, asked: Any) -> Response:
+        action = actions.get(asked.act)
+        if action is None:
+            return Response(status_code=404)
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return Response(status_code=415)
+        action(getattr(desk, of) if of else desk, asked)
+        return answer(desk, request) if answer is not None else JSONResponse({})
+
+    return owner_route(desk, path, run, ["POST"], schema)
 
 
 def answer_full_disk(request: Request, fault: Exception) -> Response:

@@ -16,7 +16,7 @@ from app.engine.models.catalog import BY_ID, CATALOG, CONFIGS
 from app.engine.models.found import Finder
 from app.engine.models.local_models import Seen
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_best, locate, read_voice_limits
+from app.engine.models.on_disk import find_away, find_best, locate, read_voice_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.text.cast_table import read_table, write_table
 from app.engine.speech.text.voices import Voice, list_offered_voices
@@ -49,13 +49,18 @@ class ModelsDesk:
         return catalog.look_at_all(self.settings.get("models", []))
 
     def list_choices(self, kind: str) -> list[tuple[str, str]]:
-        """List title and id of each model that a job of this kind may name. One whose disk is silent stays a choice, so that what the owner
-        chose is not forgotten; the run says it."""
-        choices = [(each.title, each.id) for each in CATALOG if each.kind == kind and locate(self.keeper.home, each)]
+        """List title and id of each model that a job of this kind may name. One whose disk is silent or not connected stays a choice, so that
+        what the owner chose is not forgotten; the run says it."""
+        home, chosen = self.keeper.home, self.chosen_by_owner()[kind]
+        choices = [
+            (each.title, each.id)
+            for each in CATALOG
+            if each.kind == kind and (locate(home, each) or (each.id == chosen and find_away(home, each)))
+        ]
         for path, seen in self.look_at_own().items():
             if seen.model is not None and seen.model.kind == kind:
                 choices.append((seen.model.title, path))
-            elif seen.model is None and not seen.answers and path == self.chosen_by_owner()[kind]:
+            elif seen.model is None and not seen.answers and path == chosen:
                 choices.append((catalog.name_model(path), path))
         return choices
 

@@ -76,6 +76,7 @@ def build_fields(desk: Desk) -> MachineFields:
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-upkeep" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-disk" class="h-card"></section>', apply_default_css=False)
     with (
         gr.Accordion(
             word("machine.more", "For tinkerers: the plan, the chunk size, choices by hand"), open=False, elem_id="machine-more"

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.other_disk import word_away
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.keeper.disk_room import read_free_bytes
@@ -147,9 +148,11 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
     facts = [translate(each, spoken) for each in (model.note, model.credit) if each]
+    away = on_disk.find_away(desk.keeper.home, model)
     return {
         "id": model.id,
         "title": translate(model.words, spoken),
+        "away": translate(word_away(away), spoken) if away is not None else "",
         "kind": model.kind,
         "facts": facts,
         "licence": model.licence,

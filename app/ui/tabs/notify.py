@@ -14,11 +14,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.jobs.events import Finished
-from app.ui.page.translate import Language, language, text
+from app.ui.page.translate import language, text
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route
+from app.ui.state.json_routes import act_route, owner_route
 from app.ui.state.notifying import ADDRESS_MOST, mask
 from app.ui.state.person import OWNER
 from app.ui.state.settings_schema import PhoneKind
@@ -33,6 +33,9 @@ class NotifyAsked(Asked):
     address: str = ""
     kind: PhoneKind = "ntfy"
     titles: bool = False
+
+
+class EndAsked(Asked):
     job: Word = ""
 
 
@@ -44,23 +47,14 @@ ACTIONS: Final[dict[str, Callable[[Desk, NotifyAsked], None]]] = {
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [owner_route(desk, "/hearth/notify", send_card), owner_route(desk, "/hearth/notify/{act}", act, ["POST"], NotifyAsked)]
+    return [
+        owner_route(desk, "/hearth/notify", send_card),
+        owner_route(desk, "/hearth/notify/show", show_end, ["POST"], EndAsked),
+        act_route(desk, "/hearth/notify/{act}", ACTIONS, NotifyAsked, send_card),
+    ]
 
 
 def send_card(desk: Desk, request: Request) -> Response:
-    return JSONResponse(card_view(desk))
-
-
-def act(desk: Desk, request: Request, asked: NotifyAsked) -> Response:
-    """Do what a button says; only as JSON, which a form of another site cannot send without asking first."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        return Response(status_code=415)
-    if asked.act == "show":
-        show_end(desk, asked.job, language(request))
-    elif (action := ACTIONS.get(asked.act)) is not None:
-        action(desk, asked)
-    else:
-        return Response(status_code=404)
     return JSONResponse(card_view(desk))
 
 
@@ -69,13 +63,14 @@ def card_view(desk: Desk) -> View:
     return {"address": mask(phone.get("address", "")), "kind": phone.get("kind", "ntfy"), "titles": bool(phone.get("titles"))}
 
 
-def show_end(desk: Desk, job: str, spoken: Language) -> None:
+def show_end(desk: Desk, request: Request, asked: EndAsked) -> Response:
     """Let the system say that a job of the owner's is done, with its picture."""
-    if not desk.jobs.owns(job, OWNER):
-        return
-    end = desk.keeper.get_progress(job).end
+    if not desk.jobs.owns(asked.job, OWNER):
+        return JSONResponse({})
+    end = desk.keeper.get_progress(asked.job).end
     made = [Path(file) for file in end.files if file.endswith(".png")] if isinstance(end, Finished) else []
-    show_notice(text("chime.done", "Done.", spoken), made[0] if made else None)
+    show_notice(text("chime.done", "Done.", language(request)), made[0] if made else None)
+    return JSONResponse({})
 
 
 def write_command(words: str, picture: Path | None) -> tuple[str, ...]:

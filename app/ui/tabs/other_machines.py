@@ -19,7 +19,7 @@ from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View, step_rate
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route
+from app.ui.state.json_routes import act_route
 from app.ui.state.other_machines import OtherMachines
 
 if TYPE_CHECKING:
@@ -37,15 +37,10 @@ class MachineAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [owner_route(desk, "/hearth/machines/{act}", act, ["POST"], MachineAsked)]
+    return [act_route(desk, "/hearth/machines/{act}", ACTIONS, MachineAsked, send_view, "others")]
 
 
-def act(desk: Desk, request: Request, asked: MachineAsked) -> Response:
-    """Switch something, and answer with what is so then."""
-    action = ACTIONS.get(asked.act)
-    if action is None:
-        return Response(status_code=404)
-    action(desk.others, asked)
+def send_view(desk: Desk, request: Request) -> Response:
     return JSONResponse({"machines": machines_view(desk.others, language(request))}, headers={"Cache-Control": "no-store"})
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.base.sentence import say
@@ -14,7 +12,7 @@ from app.ui.page.translate import Language, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route
+from app.ui.state.json_routes import act_route
 from app.ui.state.pausing import word_minutes
 
 NIGHT: Final = (22 * 60, 7 * 60)
@@ -39,15 +37,7 @@ ACTIONS: Final[dict[str, Callable[[Desk, PauseAsked], None]]] = {
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [owner_route(desk, "/hearth/pause/{act}", act, ["POST"], PauseAsked)]
-
-
-def act(desk: Desk, request: Request, asked: PauseAsked) -> Response:
-    action = ACTIONS.get(asked.act)
-    if action is None:
-        return Response(status_code=404)
-    action(desk, asked)
-    return JSONResponse({})
+    return [act_route(desk, "/hearth/pause/{act}", ACTIONS, PauseAsked)]
 
 
 def pause_view(desk: Desk, spoken: Language) -> View:

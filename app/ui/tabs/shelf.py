@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.other_disk import is_away
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
@@ -221,7 +222,9 @@ def machine_text(creation: Creation, spoken: Language) -> str:
 
 def creation_view(desk: Desk, creation: Creation, spoken: Language, marks: Marks = NONE) -> dict[str, Any]:
     conditions = {
-        "missing": text("shelf.missing", "file missing", spoken),
+        "missing": text("shelf.away", "cannot be reached now", spoken)
+        if is_away(desk.keeper.shelf.folder)
+        else text("shelf.missing", "file missing", spoken),
         "foreign": text("shelf.foreign", "changed by another program", spoken),
     }
     speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""

@@ -17,7 +17,7 @@ from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import owner_route
+from app.ui.state.json_routes import act_route, owner_route
 from app.ui.state.upkeep import Upkeep
 
 
@@ -27,19 +27,14 @@ class UpkeepAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [owner_route(desk, "/hearth/upkeep", send_view), owner_route(desk, "/hearth/upkeep/{act}", act, ["POST"], UpkeepAsked)]
+    return [
+        owner_route(desk, "/hearth/upkeep", send_view),
+        act_route(desk, "/hearth/upkeep/{act}", ACTIONS, UpkeepAsked, send_view, "upkeep"),
+    ]
 
 
 def send_view(desk: Desk, request: Request) -> Response:
     return JSONResponse(upkeep_view(desk.upkeep, language(request)), headers={"Cache-Control": "no-store"})
-
-
-def act(desk: Desk, request: Request, asked: UpkeepAsked) -> Response:
-    action = ACTIONS.get(asked.act)
-    if action is None:
-        return Response(status_code=404)
-    action(desk.upkeep, asked)
-    return send_view(desk, request)
 
 
 ACTIONS: Final[Mapping[str, Callable[[Upkeep, UpkeepAsked], None]]] = {

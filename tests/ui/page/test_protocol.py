@@ -18,7 +18,7 @@ from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCH
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
-from app.ui.tabs import albums, edit_parts, loras, models, notify, other_machines, pause, shelf, styles, upkeep, voice_shelf, welcome
+from app.ui.tabs import albums, disk, edit_parts, loras, models, notify, other_machines, pause, shelf, styles, upkeep, voice_shelf, welcome
 from tests.support.places import TOP
 from tests.support.source_trees import tree_of
 
@@ -136,7 +136,7 @@ NOBODY: Any = None
 SERVED: list[Route] = [
     *routes.routes(NOBODY), *shelf.routes(NOBODY), *loras.routes(NOBODY), *styles.routes(NOBODY),
     *models.routes(NOBODY), *welcome.routes(NOBODY), *other_machines.routes(NOBODY),
-    *share.routes(NOBODY), *own_window.routes(NOBODY), *pause.routes(NOBODY), *notify.routes(NOBODY), *upkeep.routes(NOBODY),
+    *share.routes(NOBODY), *own_window.routes(NOBODY), *pause.routes(NOBODY), *notify.routes(NOBODY), *upkeep.routes(NOBODY), *disk.routes(NOBODY),
 ]  # fmt: skip
 
 
@@ -246,10 +246,11 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         styled,
         machines,
         upkept,
+        disked,
         shared,
     ) = (set(each) for each in DEEDS.values())
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
-    assert (pauses, notifies) == (set(pause.ACTIONS), {*notify.ACTIONS, "show"})
+    assert (pauses, notifies) == (set(pause.ACTIONS), set(notify.ACTIONS))
     assert (listens, leaving, shelved, models_, library, machines, upkept) == (
         set(listening.ACTIONS),
         set(own_window.ACTS),
@@ -260,6 +261,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         set(upkeep.ACTIONS),
     )
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
+    assert disked == set(disk.ACTIONS)
     assert styled == set(styles.ACTIONS)
     assert marked == {*albums.ACTIONS, "keep", "open", "back"}
     assert kept == {*voice_shelf.ACTIONS, "speak"}
@@ -272,7 +274,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared, ("voices.js",): kept,
         ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("edit.js",): edits, ("book.js",): book,
         ("loras.js",): library, ("albums.js",): marked, ("says.js",): says, ("prompts.js",): styled, ("pause.js",): pauses, ("upkeep.js",): upkept,
-        ("notify.js",): notifies - {"show"},
+        ("notify.js",): notifies, ("disk.js",): disked,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
@@ -280,6 +282,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         "albums.js",
         "book.js",
         "cures.js",
+        "disk.js",
         "edit.js",
         "found.js",
         "leave.js",

@@ -28,6 +28,7 @@ import { confirmPreset, confirmVoice } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { inForce } from "./told.js";
 import "./tuning.js";
+import "./disk.js";
 import "./upkeep.js";
 import "./voices.js";
 import { t } from "./words.js";

@@ -137,7 +137,7 @@ function update(card, each) {
   text(here, each.starter ? t("models.built-in", "included with Hearth") : t("models.installed", "installed"));
   text(card.querySelector(".h-because"), each.fit ? sentences([each.fit.sentence, ...each.fit.cures]) : t("models.starting", "The engine is still starting; you will see in a moment whether this model fits."));
   list(card.querySelector(".h-facts"), each.facts, (fact) => fact, (fact) => Object.assign(el("<p></p>"), { textContent: fact }));
-  const sizes = each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
+  const sizes = each.away ? "" : each.here || !each.download ? each.bytes && t("models.takes", "{size} on this disk", { size: size(each.bytes) }) : t("models.about", "about {size} to download", { size: size(each.download) });
   text(card.querySelector(".h-size"), [kinds[each.kind], sizes, whole(each.licence), each.path].filter(Boolean).join(" · "));
   const share = card.querySelector(".h-share"), done = move ? (100 * move.done_bytes) / Math.max(1, move.total_bytes) : 0;
   share.hidden = !open;
@@ -153,13 +153,14 @@ function update(card, each) {
     text(how, [move.word, t("models.of", "{done} of {total}", { done: size(move.done_bytes), total: size(move.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));
   }
   const trouble = card.querySelector(".h-trouble");
-  trouble.hidden = move?.state !== "failed";
-  text(trouble, move?.state === "failed" ? move.sentence : "");
+  const wrong = move?.state === "failed" ? move.sentence : each.away;
+  trouble.hidden = !wrong;
+  text(trouble, wrong ?? "");
   does(card.querySelector(".h-does"), each, move);
 }
 
 function does(element, each, move) {
-  const state = `${move?.state} ${move?.cure} ${each.here} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
+  const state = `${move?.state} ${move?.cure} ${each.here} ${each.away} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
   if (element.dataset.drawn === state) return;
   element.dataset.drawn = state;
   const held = element.contains(document.activeElement);
@@ -172,7 +173,7 @@ function does(element, each, move) {
   if (moving(each.id)) add(t("models.pause", "Pause"), () => act("pause", each.id));
   else if (move && move.state !== "done") add(t("models.go-on", "Resume"), () => act("get", each.id));
   else if (each.lacks) add(t("models.get-configs", "Download what it lacks ({size})", { size: size(each.download) }), () => got(each.id));
-  else if (!each.here && each.download) add(t("models.get", "Download"), () => got(each.id));
+  else if (!each.here && !each.away && each.download) add(t("models.get", "Download"), () => got(each.id));
   if (move?.cure === "report") add(t("cure.report", "Copy report"), copyReport);
   if (move?.cure === "token") add(t("token.paste", "Paste a token"), () => document.querySelector(".h-token input").focus());
   if (each.gate && !each.here) {
