@@ -19,13 +19,15 @@ from app.base.trouble import Trouble
 from app.machines.cluster.dask_settings import TASKS_MOST
 from app.machines.hub import Hub, TaskEnd, main_folder
 from app.machines.joining import certificates
-from app.machines.side_process import PRETENDED, SideProcess
+from app.machines.side_process import SideProcess
 from app.machines.tasks.portable import Portable
 from bench.report import Bound, Column, Found, Measured, Table
 
 if TYPE_CHECKING:
     from app.machines.joining.register import Register
 
+PRETENDED: Final = "bench.pretended_helpers"
+"""Imports dask, so it runs in a process of its own."""
 SPEEDS: Final = (1.0, 2.0, 4.0)
 """Of the helpers, in turn: mixed hardware."""
 LONGEST: Final = 10.0

@@ -23,7 +23,6 @@ from app.launcher import slot_lock
 MAIN: Final = "app.machines.cluster.main_process"
 EXISTING: Final = "app.machines.cluster.existing_process"
 HELPER: Final = "app.machines.cluster.helper_process"
-PRETENDED: Final = "app.machines.cluster.pretended_helpers"
 LOG_BYTES: Final = 1 << 20
 LOOKED_AT_LOG_S: Final = 10.0
 Message = dict[str, Any]

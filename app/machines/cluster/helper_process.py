@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import threading
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +14,10 @@ from distributed.comm import Comm, connect
 from distributed.core import Status
 
 from app.machines.cluster import dask_settings
-from app.machines.cluster.dask_settings import BLOCK_BYTES
 from app.machines.cluster.pipe import Listener, Message, Pipe
 from app.machines.cluster.roles import HELLO
 from app.machines.cluster.scheduler import EVENT_TOPIC
-from app.machines.cluster.worker import Errands, HelperWorker
+from app.machines.cluster.worker import Ask, Errands, HelperWorker, fetch
 from app.machines.joining.certificates import identity_in, read_id
 from app.machines.joining.versions import read_versions
 
@@ -69,10 +67,9 @@ class Helper:
 
     def _ask_for_block(self, **values: Any) -> dict[str, Any]:
         """Called in the thread that fetches a model."""
-        worker = self._worker
-        if worker is None:
+        if (worker := self._worker) is None:
             raise ConnectionError
-        return worker.ask(lambda: worker.scheduler.hearth_fetch(**values))
+        return worker.ask("hearth_fetch", **values)
 
     def _apply_pause(self) -> None:
         if self._worker is not None and self._worker.status in (Status.running, Status.paused):
@@ -163,7 +160,7 @@ _PART: Final = ".part"
 
 
 class ModelFetch:
-    def __init__(self, pipe: Listener, ask: Callable[..., dict[str, Any]]) -> None:
+    def __init__(self, pipe: Listener, ask: Ask) -> None:
         """`ask`: the main machine, for a block; it raises whatever where there is none."""
         self._pipe, self._ask = pipe, ask
         self._turn, self._attempt = threading.Lock(), 0
@@ -185,37 +182,16 @@ class ModelFetch:
         done, told_s = 0, time.monotonic()
         try:
             for sha256, size in files.items():
-                for length in self._fetch(model, sha256, size, folder / sha256):
+                part = folder / f"{sha256}{_PART}"
+                for length in fetch(partial(self._ask, model=model), sha256, size, part):
                     if self._attempt != attempt:
                         return
                     done += length
                     if time.monotonic() - told_s > TOLD_S:
                         told_s = time.monotonic()
                         self._pipe.tell("model-step", model=model, done=done, missing=sum(files.values()))
+                part.replace(folder / sha256)
         except Exception as fault:  # the connection, the disk, or bytes that are not as they were said to be
             self._pipe.tell("model-lost", model=model, fault=str(fault)[:200])
             return
         self._pipe.tell("model-here", model=model)
-
-    def _fetch(self, model: str, sha256: str, size: int, path: Path) -> Any:
-        """Fetch one file, going on with what is there; yield the length of each block. Raise ValueError if it is another file."""
-        part, digest, have = path.with_name(f"{sha256}{_PART}"), hashlib.sha256(), 0
-        if part.is_file():
-            with part.open("rb") as kept:
-                while block := kept.read(BLOCK_BYTES):
-                    digest.update(block)
-                    have += len(block)
-                    yield len(block)
-        with part.open("ab") as file:
-            while have < size:
-                data = self._ask(model=model, sha256=sha256, offset=have).get("data")
-                if not isinstance(data, bytes) or not data or have + len(data) > size:
-                    break
-                digest.update(data)
-                file.write(data)
-                have += len(data)
-                yield len(data)
-        if have != size or digest.hexdigest() != sha256:
-            part.unlink()
-            raise ValueError(sha256)
-        part.replace(path)

@@ -7,5 +7,6 @@ def run_task(task: str, body: str) -> bool:
     """Carry out a task in the helper's engine; its files and its end travel by themselves."""
     from distributed import get_worker
 
-    get_worker().carry_out(task, body)
+    worker = get_worker()
+    worker.errands.carry_out(worker, task, body)
     return True

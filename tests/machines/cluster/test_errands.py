@@ -30,18 +30,14 @@ class Place:
         if self._stopped == moment:
             self.errands.stop("task")
 
-    def ask(self, question: Any) -> Any:
-        answer = question()
+    def ask(self, operation: str, **values: Any) -> Any:
+        answer = getattr(self, operation)(**values)
         if "refused" in answer:
-            raise worker.GaveBack
+            raise worker.Reschedule
         return answer
 
     def log_event(self, topic: str, message: Any) -> None:
         pass
-
-    @property
-    def scheduler(self) -> Any:
-        return self
 
     def hearth_begin(self, task: str) -> dict[str, Any]:
         self._stop_at("asked")
@@ -55,7 +51,7 @@ class Place:
         self._stop_at("before")
         try:
             self.errands.carry_out(self, "task", json.dumps({"files": {}}))
-        except worker.GaveBack:
+        except worker.Reschedule:
             return False
         return True
 

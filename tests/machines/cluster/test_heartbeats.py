@@ -11,8 +11,8 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.base.paths import home
 from app.machines.hub import Hub
-from app.machines.side_process import PRETENDED, SideProcess
-from bench.pretended_machines import let_in, wait_until_online
+from app.machines.side_process import SideProcess
+from bench.pretended_machines import PRETENDED, let_in, wait_until_online
 
 BEATS_S = 2.0
 """Four heartbeats of dask's."""
