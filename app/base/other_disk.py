@@ -23,6 +23,8 @@ from app.base.trouble import DiskFull, Trouble
 
 COPYING, WHOLE, LEFT = "copying", "whole", "left"
 """Endings of hidden names beside a folder: a copy that a process makes, one that is whole and checked, and what was copied and is now deleted."""
+MOVED: Final = "Hearth"
+"""The folder on another disk that holds what was moved there."""
 BLOCK_BYTES: Final = 1 << 22
 SPARE_BYTES: Final = 256 << 20
 """What stays free on the disk that a folder goes to."""
@@ -45,6 +47,15 @@ def find_target(folder: Path) -> Path | None:
         return folder.parent / str(folder.readlink()).removeprefix("\\\\?\\")
     except (OSError, ValueError):  # a folder of its own, or none
         return None
+
+
+def delete(folder: Path) -> None:
+    """Delete a folder; of a link to one what it leads to as well, where a move put it. Where a person made the link, the rest is theirs."""
+    target = find_target(folder)
+    if target is None or MOVED in (target.parent.name, target.parent.parent.name):
+        shutil.rmtree(folder.resolve())
+    if target is not None:
+        _unlink(folder)
 
 
 def word_away(folder: Path) -> Sentence:

@@ -147,3 +147,14 @@ def test_the_copy_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(
     living.mkdir()
     mend_all(folder.parent)
     assert not dead.exists() and living.exists()
+
+
+@pytest.mark.parametrize(("holder", "stays"), [("Hearth", False), ("my own", True)])
+def test_what_a_person_linked_to_is_not_deleted_with_the_link(tmp_path: Path, holder: str, stays: bool) -> None:
+    """Only what a move put on the other disk goes with its place here."""
+    there, folder = tmp_path / "disk" / holder / "models" / "models--a--b", tmp_path / "models--a--b"
+    there.mkdir(parents=True)
+    (there / "weights").write_text("w")
+    folder.symlink_to(there, target_is_directory=True)
+    other_disk.delete(folder)
+    assert not os.path.lexists(folder) and (there / "weights").exists() == stays

@@ -17,7 +17,7 @@ from typing import Final
 
 from app.base import other_disk
 from app.base.disk_faults import word_fault
-from app.base.other_disk import CancelledError, find_target, is_away
+from app.base.other_disk import MOVED, CancelledError, find_target, is_away
 from app.base.paths import Home
 from app.base.sentence import Sentence, Value, say
 from app.base.trouble import Trouble
@@ -94,7 +94,7 @@ def choose_target(place: Path, use: Use) -> Path:
         raise Trouble(
             say("disk.no-place", "There is no folder {folder}. Enter the full path of a folder on another disk.", folder=str(place))
         )
-    return place / "Hearth" / ("models" if "/" in use.name else "") / use.folder.name
+    return place / MOVED / ("models" if "/" in use.name else "") / use.folder.name
 
 
 def _list_models(home: Home, models: Iterable[Model]) -> Iterator[Use]:

@@ -247,9 +247,7 @@ def remove(home: Home, model: Model, others: Iterable[Model], keep: Collection[s
         if needed:
             _prune(folder, needed)
         else:
-            shutil.rmtree(folder.resolve())  # which may lie on another disk
-            if os.path.lexists(folder):
-                folder.unlink()
+            other_disk.delete(folder)
             shutil.rmtree(home.models / ".locks" / folder.name, ignore_errors=True)
     return before - measure_bytes(home, model)
 
