@@ -1,4 +1,4 @@
-// Runs before anything is drawn: set the chosen language and light or dark, so that nothing flashes or changes later.
+// Runs before anything is drawn: set the chosen language and light or dark, so that nothing flashes or changes later, and let a page at rest rest.
 (() => {
   const tags = JSON.parse(/** @type {any} */ (document.currentScript).dataset.languages);
   // Gradio asks the browser: it is told the one language of the page, or a phone's zh-HK would get English labels and a French one French.
@@ -19,4 +19,8 @@
   }
   document.addEventListener("DOMContentLoaded", shine);
   system.addEventListener("change", shine);
+  // Gradio's sign of a page that loads counts its seconds by asking for the next frame, and does so for ever once it is gone: a page at rest was
+  // drawn sixty times a second. What counts seconds by frames gets none.
+  const frame = window.requestAnimationFrame.bind(window);
+  window.requestAnimationFrame = (draw) => (/performance\.now\(\)-/.test(String(draw)) ? 0 : frame(draw));
 })();
