@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.quicker import Quicker
-from app.engine.jobs.settings import ENLARGERS, HIRES_STRENGTH, PACE, PICTURES, SPEECH, VOLUME, check_settings, weight_of
+from app.engine.jobs.settings import ENLARGERS, HIRES_STRENGTH, PACE, PICTURES, SPEECH, STARTER_ENLARGER, VOLUME, check_settings, weight_of
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
 """Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
@@ -268,8 +268,8 @@ class PictureRequest:
     strength: float = 0.6
     loras: tuple[Lora, ...] = ()
     upscale: int = 1
-    enlarger: str = ""
-    """How it is enlarged: a formula, the starter's network, one of the owner's by name or path; empty: what suits the model."""
+    enlarger: str = STARTER_ENLARGER
+    """The network by which it is enlarged: the starter's, one of the owner's by name or path; empty: a formula."""
     hires: bool = False
     """Paint over what was enlarged, which adds detail."""
     hires_strength: float = HIRES_STRENGTH

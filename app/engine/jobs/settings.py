@@ -118,7 +118,10 @@ SPEECH: Final = _by_name(
     Setting("max_frames", say_to_all("setting.length", "length"), range=(17, 3072), whole=True),
 )  # fmt: skip
 
-ENLARGERS: Final[Mapping[str, Sentence]] = {"": say("enlarger.lanczos", "Plain (Lanczos)")}
+STARTER_ENLARGER: Final = "starter"
+ENLARGERS: Final[Mapping[str, Sentence]] = {
+    STARTER_ENLARGER: say("enlarger.starter", "Hearth's own"), "": say("enlarger.lanczos", "Plain (Lanczos)"),
+}  # fmt: skip
 """Those that are everywhere."""
 
 ADAPTERS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
@@ -144,7 +147,7 @@ PICTURES: Final = _by_name(
             choices={1: "1x", 2: "2x", 4: "4x"}, option="how many times larger the picture is saved"),
     Setting("enlarger", say_to_all("setting.enlarger", "enlarger"), say("paint.enlarger", "Enlarger"),
             say("paint.enlarger-how", "What Upscale enlarges by."), choices=ENLARGERS, open=True,
-            option="by which network --upscale enlarges; none without it"),
+            option="by which network --upscale enlarges; Hearth's own without it"),
     Setting("hires", say_to_all("setting.hires", "added detail"), say("paint.hires", "Add detail when upscaling"),
             say("paint.hires-how", "Paints over the enlarged picture, which takes longer."), option="paint over the enlarged picture, which adds detail"),
     Setting("hires_strength", say_to_all("setting.hires-strength", "strength of the added detail"),

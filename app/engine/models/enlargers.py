@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from app.base.path_checks import is_file
-from app.base.paths import Home
+from app.base.paths import Home, assets
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.settings import ENLARGERS
+from app.engine.jobs.settings import ENLARGERS, STARTER_ENLARGER
 from app.engine.models import safetensors
 from app.engine.models.safetensors import Entry
 
@@ -89,6 +89,11 @@ def list_shapes(scale: int, features: int, convolutions: int) -> dict[str, tuple
         found[f"body.{2 * place + 1}.weight"] = (features,)
     last, channels = 2 * convolutions + 2, 3 * scale * scale
     return found | {f"body.{last}.weight": (channels, features, 3, 3), f"body.{last}.bias": (channels,)}
+
+
+def locate_enlarger(name: str) -> Path:
+    """Return the file of an enlarger that a request names; the starter's comes with Hearth."""
+    return assets() / "starter" / "enlarger" / f"enlarger{ENDING}" if name == STARTER_ENLARGER else Path(name)
 
 
 def find_enlarger(home: Home, name: str) -> str:

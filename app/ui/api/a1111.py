@@ -24,7 +24,7 @@ from app.base.trouble import BadRequest, NotThere, Trouble
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
-from app.engine.jobs.settings import HIRES_STRENGTH, SEED_LIMIT
+from app.engine.jobs.settings import HIRES_STRENGTH, SEED_LIMIT, STARTER_ENLARGER
 from app.engine.models.enlargers import ENDING, list_enlargers
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
@@ -336,7 +336,7 @@ def find_upscaler(desk: Desk, name: str) -> str:
     """Return the enlarger of that name; the plain ones of A1111, and those in its latent space, are Hearth's plain one."""
     if not name or name in PLAIN_UPSCALERS or name.startswith("Latent"):
         return ""
-    if name not in list_enlargers(desk.keeper.home):
+    if name != STARTER_ENLARGER and name not in list_enlargers(desk.keeper.home):
         raise NotThere(
             say(
                 "a1111.upscaler",

@@ -16,6 +16,7 @@ from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import say
 from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.schedulers import NAMES
+from app.engine.jobs.settings import STARTER_ENLARGER
 from app.engine.models.enlargers import list_enlargers
 from app.engine.models.lora_library import list_loras
 from app.engine.pictures.files import picture_settings
@@ -69,7 +70,7 @@ def listing(collect: Callable[[Desk], Any]) -> Handler:
 
 
 def list_upscalers(desk: Desk) -> list[dict[str, Any]]:
-    names = (*PLAIN_UPSCALERS, *list_enlargers(desk.keeper.home))
+    names = (*PLAIN_UPSCALERS, STARTER_ENLARGER, *list_enlargers(desk.keeper.home))
     return [{"name": each, "model_name": None, "model_path": None, "model_url": None, "scale": 4} for each in names]
 
 

@@ -101,7 +101,7 @@ def test_what_comes_with_hearth_sets_what_the_makers_recommend() -> None:
     assert presets.AS_MADE == {
         "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
         "paint": {
-            "width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "enlarger": "",
+            "width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "enlarger": "starter",
             "hires": False, "hires_strength": 0.35, "strength": 0.6, "quicker": "off",
         },
     }  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file
 
-from app.engine.models.enlargers import Base, Enlarger, list_shapes, read_enlarger
+from app.engine.models.enlargers import Base, Enlarger, list_shapes, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.pictures.run.compact import Compact
 
@@ -41,13 +41,13 @@ class Enlargers:
         self._loaded: tuple[Compact, Enlarger] | None = None
 
     def enlarge(self, picture: Image.Image, times: int, name: str, device: Any) -> Image.Image:
-        """Enlarge by the network in this file; without one by a formula."""
+        """Enlarge by the network that a request names; without one by a formula."""
         if times == 1:
             return picture
         if not name:
             return picture.resize((picture.width * times, picture.height * times), Image.Resampling.LANCZOS)
         if self._loaded is None or self._name != name:
-            self._name, self._loaded = name, load_enlarger(Path(name))
+            self._name, self._loaded = name, load_enlarger(locate_enlarger(name))
         net, facts = self._loaded
         return enlarge(picture, times, net.to(device), facts.reach)
 

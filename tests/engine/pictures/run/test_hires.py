@@ -69,7 +69,7 @@ def test_it_is_painted_over_counted_and_restored(folders: dict[str, Path], tmp_p
     large, before = read_pixels(made.path), read_pixels(plain.path)
     assert large.shape == before.shape == (256, 256, 3) and np.abs(large - before).mean() > 1e-3
     restored = picture_settings.read(Path(made.path)).request
-    assert (restored.hires, restored.upscale, restored.enlarger, restored.width) == (True, 4, "", 64)
+    assert (restored.hires, restored.upscale, restored.enlarger, restored.width) == (True, 4, "starter", 64)
     again = list_parts(list(paints.run(restored, Control(), None, tmp_path / "again")))[0]
     assert np.array_equal(large, read_pixels(again.path))
     with Image.open(made.path) as picture:
