@@ -249,6 +249,8 @@ BEST: Final = {
 }  # fmt: skip
 """The models used when none is named: the first installed one."""
 OFFERED: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
+EDITOR: Final = "flux2-klein"
+"""Offered where no installed model changes a picture by words."""
 """The model offered in the greeting, and where a small one does not know a word."""
 
 

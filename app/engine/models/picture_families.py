@@ -102,6 +102,11 @@ class PictureFamily:
     """What a control model (ControlNet) adds to a step's work; 0: none can guide its denoiser."""
 
     @property
+    def edits(self) -> bool:
+        """Whether its models change a picture as the prompt says."""
+        return bool(self.image_class) and not self.uses_strength
+
+    @property
     def guided(self) -> bool:
         return self.guide_share > 0
 

@@ -39,7 +39,7 @@ Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-tes
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
     "speak.back", "speak.kept", "speak.noclip", "speak.novoice", "speak.noseed",
-    "paint.restore", "paint.alike", "paint.use", "paint.forecast", "paint.lines", "paint.unfold", "paint.guided", "paint.liked",
+    "paint.restore", "paint.alike", "paint.use", "paint.edit", "paint.forecast", "paint.lines", "paint.unfold", "paint.guided", "paint.liked",
     "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip

@@ -91,6 +91,10 @@ class PaintTab:
 
         return run_or_explain(run, request)
 
+    def use_editor(self, chosen: str, request: gr.Request) -> list[Any]:
+        """Choose a model that changes a picture by words, or say which one would."""
+        return restore_or_explain(lambda: [paint_form.choose_editor(self.desk, chosen), ""], 1, request)
+
     def begin_lines(self, values: dict[Any, Any], request: gr.Request) -> str:
         """Begin a picture for each line of the prompt."""
 
@@ -283,6 +287,7 @@ def connect_owner(tab: PaintTab) -> None:
     hear(fields.calls, "paint.guided", None, None, fields.guide.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     hear(fields.calls, "paint.liked", None, None, fields.reference.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")
+    hear(fields.calls, "paint.edit", tab.use_editor, model, [model, message], **QUICK)
     hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
     weighing = (
         fields.rows[name]

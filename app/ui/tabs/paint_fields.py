@@ -126,7 +126,7 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
                 gr.HTML('<section id="h-tuning" class="h-card" hidden></section>', apply_default_css=False)
             gr.HTML('<section id="h-grid" class="h-card" hidden></section>', apply_default_css=False)
     dropped = gr.File(elem_id="paint-dropped", elem_classes="h-hidden", type="filepath", label="dropped")
-    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.forecast", "paint.lines", "paint.guided", "paint.liked")
+    own: tuple[Call, ...] = () if guest else ("paint.use", "paint.edit", "paint.forecast", "paint.lines", "paint.guided", "paint.liked")
     return PaintFields(
         prompt,
         model,

@@ -12,7 +12,9 @@ from app.engine.jobs.request import PROMPT
 from app.engine.jobs.settings import PICTURES
 from app.engine.models import catalog
 from app.engine.models.model import Model
+from app.engine.models.model_names import word_name
 from app.engine.models.on_disk import find_best
+from app.engine.models.picture_families import FAMILIES
 from app.ui.page.translate import label
 from app.ui.state.desk import Desk
 
@@ -27,6 +29,28 @@ def find_model(desk: Desk, asked: str) -> Model:
         return catalog.find(asked) if asked else find_best(desk.keeper.home, "picture")
     except Trouble:
         return find_best(desk.keeper.home, "picture")
+
+
+def choose_editor(desk: Desk, chosen: str) -> str:
+    """Return a model that changes a picture by words: the chosen one if it does, else the first one here. Raise a Trouble if there is none."""
+    able = [id_ for _, id_ in desk.models.list_choices("picture") if _edits(id_)]
+    if not able:
+        raise Trouble(
+            say(
+                "paint.no-editor",
+                "No model here changes a picture by words. {model} does: get it on the Models tab.",
+                model=word_name(catalog.BY_ID[catalog.EDITOR].title),
+            ),
+            cure=f"get:{catalog.EDITOR}",
+        )
+    return chosen if chosen in able else able[0]
+
+
+def _edits(model: str) -> bool:
+    try:
+        return FAMILIES[catalog.find(model).family].edits
+    except Trouble:  # its disk is silent
+        return False
 
 
 SHAPES: Final[Mapping[tuple[int, int], Sentence]] = {

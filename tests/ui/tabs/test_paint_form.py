@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from gradio.i18n import I18nData
 
+from app.base.trouble import Trouble
 from app.engine.models.catalog import BY_ID, CATALOG
 from app.engine.models.model import Model
 from app.ui.tabs import paint_form
@@ -39,3 +42,16 @@ def test_a_book_cover_and_a_phone_are_among_them(model: str, book: str, phone: s
 
 def test_a_model_of_one_size_offers_that_alone() -> None:
     assert [name.key for name, _ in paint_form.list_sizes(BY_ID["starter-painter"])] == ["Square 1:1 (256 x 256)"]
+
+
+def test_a_picture_is_changed_by_a_model_that_edits() -> None:
+    """The chosen one if it does, else the first one here; where none is, the one to get."""
+
+    def desk(*ids: str) -> Any:
+        return SimpleNamespace(models=SimpleNamespace(list_choices=lambda kind: [(each, each) for each in ids]))
+
+    assert paint_form.choose_editor(desk("sd15", "flux2-klein"), "sd15") == "flux2-klein"
+    assert paint_form.choose_editor(desk("flux2-klein", "/gone/elsewhere"), "flux2-klein") == "flux2-klein"
+    with pytest.raises(Trouble) as told:
+        paint_form.choose_editor(desk("sd15", "z-image-turbo", "/gone/elsewhere"), "sd15")
+    assert told.value.sentence.key == "paint.no-editor" and told.value.cure == "get:flux2-klein"

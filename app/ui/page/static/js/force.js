@@ -35,7 +35,16 @@ export const before = (tab) => {
 /** @param {View} creation */
 export const startFrom = async (creation) => {
   const answer = await fetch(creation.url);
-  if (answer.ok) openStart(await answer.blob(), creation.name);
+  if (answer.ok) await openStart(await answer.blob(), creation.name);
+};
+
+/** Say in words what to change: the picture is where Paint starts, a model that edits is chosen, the old words are ready to be typed over. @param {View} creation */
+export const changeByWords = async (creation) => {
+  await startFrom(creation);
+  call("paint.edit");
+  const prompt = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("#paint-prompt textarea"));
+  prompt?.focus();
+  prompt?.select();
 };
 
 /** @param {View} creation */

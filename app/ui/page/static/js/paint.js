@@ -1,7 +1,7 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
 import { checked, drawProblems } from "./check.js";
 import { el, list, makeButton, text } from "./elements.js";
-import { guideBy, likeIt, startFrom } from "./force.js";
+import { changeByWords, guideBy, likeIt, startFrom } from "./force.js";
 import { area, call, live, post, redraw, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
@@ -102,7 +102,7 @@ function drawActs(element, result) {
     save, ...sendButton(save),
     makeButton(t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: result.id })),
     makeButton(t("canvas.start", "Use as starting picture"), () => startFrom(result)),
-    ...(live.state.charts ? [makeButton(t("canvas.guide", "Use as guide"), () => guideBy(result)), makeButton(t("canvas.reference", "Use as reference"), () => likeIt(result))] : []), // guests have none
+    ...(live.state.charts ? [makeButton(t("canvas.edit", "Change by words"), () => changeByWords(result)), makeButton(t("canvas.guide", "Use as guide"), () => guideBy(result)), makeButton(t("canvas.reference", "Use as reference"), () => likeIt(result))] : []), // guests have none
     compareButton(result),
   );
 }

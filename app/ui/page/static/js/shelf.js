@@ -1,7 +1,7 @@
 // Shelf: search as you type, one page at a time, by day.
 import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
-import { startFrom } from "./force.js";
+import { changeByWords, startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { drawScript, makePlayer } from "./player.js";
@@ -338,6 +338,7 @@ function offerEarlier(does, each, held) {
 // What is seldom wanted of a creation: a text is an address, anything else is done.
 const listMore = (card, each) => [
   ...(each.kind === "picture" && !each.gone ? [[t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each))]] : []),
+  ...(each.kind === "picture" && !each.gone && owner() ? [[t("canvas.edit", "Change by words"), () => (openTab("paint"), changeByWords(each))]] : []),
   ...(each.kind === "picture" && owner() ? [[t("shelf.alike", "More like this"), () => alike(each)]] : []),
   ...markDeeds(card, shelf),
   ...(owner() ? [[t("shelf.folder", "Show in folder"), () => act(each.id, "reveal")]] : []),
