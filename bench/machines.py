@@ -91,7 +91,7 @@ def measure_helpers(args: argparse.Namespace, scratch: Path) -> Iterator[Found]:
             if there == 0:
                 yield from measure_task(keeper, hub, args.singles)
             if there + 1 in args.helpers:
-                spreader = Spreader(keeper, hub)
+                spreader = Spreader(keeper, hub).start()
                 try:
                     yield measured(str(there + 1), paint(keeper, args, there + 2), alone, args)
                 finally:

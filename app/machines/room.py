@@ -21,7 +21,6 @@ from app.engine.models import catalog
 from app.engine.models.forecast import make_forecast
 from app.engine.models.on_disk import resolve
 from app.machines.asking import PATIENCE_S, Asking
-from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
@@ -47,8 +46,7 @@ _BEST_FIRST: Final[tuple[Answer, ...]] = get_args(Answer)
 class Room:
     """Any thread may call."""
 
-    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels, failures: Failures) -> None:
-        self._failures = failures
+    def __init__(self, keeper: Keeper, hub: Hub, asking: Asking, models: KnownModels) -> None:
         self._keeper, self._hub, self._asking, self._models = keeper, hub, asking, models
         self._lock = threading.Lock()
         self._forecasts: dict[tuple[Request, Choice, bool], tuple[bool, float]] = {}
@@ -61,9 +59,9 @@ class Room:
     def waits(self, job: Job) -> bool:
         """Tell whether a waiting job is left to other machines: it is too large for this computer, and one that has not failed at it has
         room, or may soon say so."""
-        unable = self._failures.find(job.id)
-        machines = [each for each in self._hub.list_machines() if each.id not in unable]
-        if not machines or self._failures.is_kept_here(job.id) or job.request.stays_here or not self.is_too_large(job):
+        judged = self._hub.judged
+        machines = [each for each in self._hub.list_machines() if each.id not in judged.unable.get(job.id, ())]
+        if not machines or judged.is_kept_here(job.id) or job.request.stays_here or not self.is_too_large(job):
             return False
         answers, now_s = self._find(job.request, machines), time.monotonic()
         with self._lock:

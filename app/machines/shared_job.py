@@ -1,4 +1,4 @@
-"""One job in pieces at several machines: give idle ones a piece each, and put what they make into the job's folder."""
+"""One job at other machines, in pieces or whole: give idle ones a piece each, and put what they make into the job's folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from app.base.sentence import Sentence
 from app.engine.jobs.events import Event, Finished, Note, Preview
@@ -31,8 +30,10 @@ FAILURES_MOST: Final = 3
 NOTES_MOST: Final = 32
 AHEAD: Final = 1
 """Pieces that lie ready at a machine which makes another one."""
-_NUMBERS: Final = count(1)
-"""Counts tasks: a piece that is given anew is another task."""
+Where = Literal["here", "away", "back"]
+"""Whether the engine here runs a job, only other machines do, or it was put back into the queue half done, as the engine has nothing else to do."""
+_NUMBERS: Final = Counter[str]()
+"""Tasks so far, by job: a piece that is given anew is another task. The first one is named alike after a restart, and the same helper goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,23 @@ class SharedJob:
         here: Outlook,
         ended: Callable[[], None],
         unable: set[str],
+        where: Where = "here",
     ) -> None:
         """`model`: its name for other machines. `here`: what this machine says of a piece. `ended` is called after each task, as its
         machine is idle then. `unable`: machines that failed at the job; they get no piece, and those that fail at one are added."""
         self.job, self.pieces, self.model, self.failures, self.unable = job, pieces, model, 0, unable
+        self.where, self.here, self.since_s = where, here, time.monotonic()
         self.faults = 0
         """How many files this computer could not read or write."""
+        self.delivered = False
+        """As a whole, with its end."""
+        self._dropped = False
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()
         self._away: dict[str, _Away] = {}
         """What other machines make, by task."""
         self._noted = set[Sentence]()
-        self._here = here
         self._begun: dict[str, tuple[float, float | None]] = {}
         """When each piece was begun that somebody is at, and how long it was to take: by task, of the engine here by place."""
 
@@ -102,7 +107,7 @@ class SharedJob:
                 if here and place == missing[0]:
                     self._take_back(task)
             self._refuse_endless()
-            if self.failed:
+            if self.failed or self._dropped:
                 return
             elsewhere = {*taken, *self.unable, *self.busy}
             idle = [each.id for each in chosen if not each.tasks and each.id not in elsewhere]
@@ -118,8 +123,9 @@ class SharedJob:
                 self._send(place, machine)
 
     def drop(self) -> None:
-        """Take everything back."""
+        """Take everything back, for good."""
         with self._lock:
+            self._dropped = True
             for task in [*self._away]:
                 self._take_back(task)
 
@@ -141,8 +147,8 @@ class SharedJob:
         at_work = {task: each for task, each in self._away.items() if task not in ready.values()}
         self._begun = {task: before.get(task) or (now_s, self._expect(each.machine)) for task, each in at_work.items()}
         for place in here:
-            self._begun[str(place)] = before.get(str(place)) or (now_s, expect_seconds(self._here))
-            self._here = replace(self._here, loaded=True)  # from its first piece on
+            self._begun[str(place)] = before.get(str(place)) or (now_s, expect_seconds(self.here))
+            self.here = replace(self.here, loaded=True)  # from its first piece on
         places = {task: each.place for task, each in at_work.items()} | {str(place): place for place in here}
         making = [Making(places[name], foreseen_s, now_s - began_s) for name, (began_s, foreseen_s) in self._begun.items()]
         return [*making, *(Making(place, None, 0.0) for place in ready)]
@@ -152,20 +158,21 @@ class SharedJob:
         return expect_seconds(self._asking.find(self.job.id, machine))
 
     def _is_there(self, place: int) -> bool:
-        return self.pieces.parts.files.is_made(self._folder, place)
+        return self.delivered or self.pieces.is_made(self._folder, place)
 
     def _ask_for(self, place: int) -> Request:
         return self.pieces.ask_for(place).with_model(self.model)
 
     def _send(self, place: int, machine: str) -> None:
-        there, here = self.pieces.name_begun(place)
         try:
-            aside = begun.set_aside({there: self._folder / here}, self._keeper.home.scratch / "machines" / "begun")
+            so_far = self.pieces.list_begun(self._folder, place)
+            aside = begun.set_aside(so_far, self._keeper.home.scratch / "machines" / "begun")
             portable = pack(self._ask_for(place), aside)
         except OSError:  # a file to start from is gone; the engine says so
             self.faults = FAILURES_MOST
             return
-        task = f"{self.job.id}-{place}-{next(_NUMBERS)}"
+        _NUMBERS[self.job.id] += 1
+        task = f"{self.job.id}-{self.pieces.name(place)}-{_NUMBERS[self.job.id]}"
         self._away[task] = _Away(place, machine)
         why = explain(self._asking.find(self.job.id, machine))
         self._hub.submit(task, portable, [machine], self._hear, self._take, why=why, begun=lambda name, path: self._hold(task, name, path))
@@ -190,12 +197,12 @@ class SharedJob:
         """Put what a machine has made of its piece so far into the job's folder, where whoever takes the piece over goes on with it."""
         with self._lock, contextlib.suppress(OSError):  # the disk is full, or the job has just ended
             away = self._away.get(task)
-            there, here = self.pieces.name_begun(away.place) if away is not None else ("", "")
-            if away is not None and name == there and not self._is_there(away.place):
+            here = self.pieces.find_begun(away.place, name) if away is not None else ""
+            if away is not None and here and not self._is_there(away.place):
                 begun.keep(path, self._folder / here)
 
     def _take(self, end: TaskEnd) -> None:
-        """Put a piece into the job's folder, unless it is there by now."""
+        """Put a piece into the job's folder, unless it is there by now, or was taken back and may be at another machine."""
         with self._lock:
             away = self._away.pop(end.id, None)
             if away is not None:
@@ -218,15 +225,20 @@ class SharedJob:
 
     def _keep(self, place: int, end: TaskEnd) -> None:
         files = self.pieces.accept(place, end.files) if isinstance(end.event, Finished) else None
-        if files is None:
+        if files is None or not isinstance(end.event, Finished):
             self._hub.judged.refuse(end.machine, end.event)
             self._give_no_more(end.machine)
             return
         self._hub.judged.accept(end.machine)
+        if self.pieces.whole:
+            self.delivered = True
+            self._keeper.end_lent_out(self.job.id, end.event, files, self._hub.name(end.machine))
+            return
         try:
             part = self.pieces.tell(place, next(iter(files.values())))
             self._keeper.take_over(self.job.id, part, files, self._hub.name(end.machine))
-            drop_begun(self._folder / self.pieces.name_begun(place)[1])
+            for path in self.pieces.list_begun(self._folder, place).values():
+                drop_begun(path)
         except OSError:  # the disk is full, or the job has just ended; the engine says so
             self.faults += 1
 

@@ -100,7 +100,7 @@ def test_a_local_voice_speaks_on_both_machines_and_each_part_once(tmp_path: Path
         try:
             if helped:
                 helper = main.start_helper(tmp_path / "helper", module="app", words=("lend", "--fetch-models"))
-                main.spreader = Spreader(keeper, main.hub)
+                main.spreader = Spreader(keeper, main.hub).start()
                 until(lambda: main.spreader.models.name(str(folder)) != "")  # type: ignore[union-attr]  # noqa: B023
                 name = main.spreader.models.name(str(folder))
                 until(lambda: main.find(helper).fetches, LOADING_S)  # noqa: B023

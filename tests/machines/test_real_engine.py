@@ -111,7 +111,7 @@ def test_a_script_is_spoken_by_two_machines_as_by_one(kind: str, tmp_path: Path)
         try:
             if helped:
                 main.start_helper(tmp_path / "helper", module="app", words=("lend",))
-                main.spreader = Spreader(keeper, main.hub)
+                main.spreader = Spreader(keeper, main.hub).start()
             job = keeper.submit(request).id
             end = next(event for event in keeper.follow(job) if isinstance(event, END))
             assert isinstance(end, Finished), end
@@ -138,7 +138,7 @@ def test_a_picture_whose_machine_is_killed_goes_on_here_from_its_last_kept_step(
         try:
             if helped:
                 helper = main.start_helper(tmp_path / "helper", module="tests.support.hasty_helper")
-                main.spreader = Spreader(keeper, main.hub)
+                main.spreader = Spreader(keeper, main.hub).start()
             job = keeper.submit(request).id
             if helped:
                 latent = keeper.folder(job) / f"latent-{BATCH - 1}.safetensors"

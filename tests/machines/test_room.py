@@ -18,8 +18,8 @@ from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models.forecast import make_forecast
 from app.engine.models.planned import Setup
 from app.machines import room
-from app.machines.failures import Failures
 from app.machines.helping_machine import HelpingMachine
+from app.machines.judged import Judged
 from app.machines.outlook import Outlook
 from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge
 from tests.support.other_functions import set_in
@@ -68,13 +68,14 @@ class Table:
         keeper = SimpleNamespace(
             home=place, tell_waiting=self.tell_waiting, read_setup=lambda choice, yields: Setup(place, self.hardware, choice)
         )
-        hub = SimpleNamespace(list_machines=lambda: self.machines)
+        self.judged = Judged()
+        hub = SimpleNamespace(list_machines=lambda: self.machines, judged=self.judged)
         self.asked = dict[str, Request]()
         asking = SimpleNamespace(find=lambda question, machine: self.outlooks.get(machine), choose=self._note)
         self.naming, self.named, self.wanted = False, True, list[tuple[list[str], str]]()
         models = SimpleNamespace(name=self._name, is_naming=lambda model: self.naming, want=self._want)
-        self.failures, self.said = Failures(), list[str]()
-        self.room = Room(keeper, hub, asking, models, self.failures)  # type: ignore[arg-type]
+        self.said = list[str]()
+        self.room = Room(keeper, hub, asking, models)  # type: ignore[arg-type]
 
     def tell_waiting(self, job: str, sentence: Sentence) -> None:
         self.said.append(str(sentence))
@@ -210,13 +211,13 @@ def test_a_model_is_named_before_it_is_looked_for(table: Table, monkeypatch: pyt
 
 def test_who_failed_at_a_job_does_not_get_it_again(table: Table) -> None:
     table.machines, table.outlooks = [READY, replace(READY, id="b")], {"a": HAS, "b": HAS}
-    table.failures.open("job").add("a")
+    table.judged.unable["job"].add("a")
     assert table.waits(LARGE)
-    table.failures.open("job").add("b")
+    table.judged.unable["job"].add("b")
     assert not table.waits(LARGE) and table.waits(LARGE, "another job")
-    table.failures.tidy(lambda job: False)
+    table.judged.tidy(lambda job: False)
     assert table.waits(LARGE), "it ended here, and was resumed"
-    table.failures.keep_here("job")
+    table.judged.keep_here("job")
     assert not table.waits(LARGE)
 
 

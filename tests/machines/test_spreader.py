@@ -14,6 +14,7 @@ from app.base.paths import home
 from app.engine.jobs.request import PictureRequest
 from app.engine.keeper.state import EngineState
 from app.machines.helping_machine import HelpingMachine
+from app.machines.judged import Judged
 from app.machines.spreader import Spreader
 from tests.support.waiting import until
 
@@ -43,8 +44,9 @@ def spreading(folder: Path, machines: list[HelpingMachine]) -> Iterator[tuple[Sp
         list_machines=lambda: machines,
         want=lambda machine, model, body, files: wanted.append(machine),
         ask=lambda machine, question, body, answered: None,
+        judged=Judged(),
     )
-    spreader = Spreader(keeper, hub)  # type: ignore[arg-type]
+    spreader = Spreader(keeper, hub).start()  # type: ignore[arg-type]
     try:
         yield spreader, wanted
     finally:

@@ -14,7 +14,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.engine.jobs.events import END, Finished, Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.machines import job_lender, room, spreader
+from app.machines import room, spreader
 from tests.support.lent import Main, open_main, put_models, start
 from tests.support.light_painter import PACE, read_made
 from tests.support.waiting import LOADING_S, until
@@ -90,7 +90,7 @@ def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None
 def test_a_script_whose_voice_goes_from_part_to_part_is_left_as_a_whole(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
     pace(there, 0.05)
-    whole = mock.patch.object(job_lender, "find_pieces", return_value=None)  # as for such a voice
+    whole = mock.patch.object(spreader, "find_pieces", return_value=None)  # as for such a voice
     with whole, mock.patch.object(room.Room, "is_too_large", return_value=True):
         script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=700)
         job = main.keeper.submit(script).id
@@ -122,7 +122,7 @@ def test_those_far_behind_in_the_queue_wait_as_well(main: Main, monkeypatch: pyt
     """Nobody asks about each of them, as only the head of the queue is given away."""
     monkeypatch.setattr(room, "MAY_COME_S", 1.0)
     pace(main.helpers[0].home, 0.05)
-    seeds = range(600, 604 + job_lender.LOOKED_AT)
+    seeds = range(600, 604 + spreader.LOOKED_AT)
     for job in [submit(main, LARGE, seed) for seed in seeds]:
         assert isinstance(end_of(main, job), Finished)
     assert not began(main.keeper.home.root) & {*seeds}

@@ -68,14 +68,19 @@ class Main:
     helpers: list[Helper] = field(default_factory=list)
 
     def start_helper(
-        self, folder: Path, step_s: float = 0.01, module: str = "tests.support.light_helper", words: tuple[str, ...] = ()
+        self,
+        folder: Path,
+        step_s: float = 0.01,
+        module: str = "tests.support.light_helper",
+        words: tuple[str, ...] = (),
+        within: tuple[str, ...] = (),
     ) -> Helper:
-        """Pair a new helper and wait until it can work."""
+        """Pair a new helper and wait until it can work. `within`: what its command is run by."""
         known = {each.id for each in self.hub.list_machines()}
         folder.mkdir(parents=True, exist_ok=True)
         (folder / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
         code = self.hub.open_pairing().state.code
-        helper = start(folder, module, (*words, str(code)))
+        helper = start(folder, module, (*words, str(code)), within)
         self.helpers.append(helper)
         until(
             lambda: any(each.id not in known and each.online and each.models and not each.paused for each in self.hub.list_machines()),
@@ -94,8 +99,8 @@ class Main:
         return self.hub.list_machines()[self.helpers.index(helper)]
 
 
-def start(folder: Path, module: str = "tests.support.light_helper", words: tuple[str, ...] = ()) -> Helper:
-    command = [sys.executable, "-m", module, *words, "--home", str(folder)]
+def start(folder: Path, module: str = "tests.support.light_helper", words: tuple[str, ...] = (), within: tuple[str, ...] = ()) -> Helper:
+    command = [*within, sys.executable, "-m", module, *words, "--home", str(folder)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), os.environ.get("PYTHONPATH", "")]), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, cwd=TOP, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     helper = Helper(folder, process)
@@ -105,15 +110,16 @@ def start(folder: Path, module: str = "tests.support.light_helper", words: tuple
 
 
 @contextmanager
-def open_main(folder: Path, spreads: bool = True, pretended: str = "") -> Iterator[Main]:
-    """`spreads`: the light painter paints here too, and its batches are spread. `pretended`: the hardware by which it is planned."""
+def open_main(folder: Path, spreads: bool = True, pretended: str = "", host: str = "127.0.0.1") -> Iterator[Main]:
+    """`spreads`: the light painter paints here too, and its batches are spread. `pretended`: the hardware by which it is planned. `host`: where
+    helpers find it."""
     patched = worker.main
     worker.main = light_painter.main
     main = None
     try:
         keeper = Keeper(home(folder), pretended)
-        main = Main(keeper, Hub(keeper.home, "127.0.0.1"))
-        main.spreader = Spreader(keeper, main.hub) if spreads else None
+        main = Main(keeper, Hub(keeper.home, host))
+        main.spreader = Spreader(keeper, main.hub).start() if spreads else None
         yield main
     finally:
         worker.main = patched

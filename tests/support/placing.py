@@ -53,13 +53,19 @@ class Pieces:
 
     def __init__(self, size: int) -> None:
         self.places, self.made = tuple(range(size)), set[int]()
-        self.parts = SimpleNamespace(files=SimpleNamespace(is_made=lambda folder, place: place in self.made))
+        self.whole = False
+
+    def is_made(self, folder: object, place: int) -> bool:
+        return place in self.made
 
     def ask_for(self, place: int) -> Any:
         return SimpleNamespace(with_model=lambda model: place)
 
-    def name_begun(self, place: int) -> tuple[str, str]:
-        return "", ""
+    def list_begun(self, folder: object, place: int) -> dict[str, Path]:
+        return {}
+
+    def name(self, place: int) -> str:
+        return str(place)
 
     def accept(self, place: int, files: object) -> dict[str, str]:
         return {"": ""}
@@ -233,7 +239,6 @@ def simulate(case: Case, rule: Rule | None = None) -> tuple[float, float]:
             "pack": lambda request, begun: request,
             "replace": lambda given, **values: given if isinstance(given, int) else replace(given, **values),
             "begun": SimpleNamespace(set_aside=lambda files, folder: {}),
-            "drop_begun": lambda path: None,
             "time": SimpleNamespace(monotonic=lambda: simulation.now_s if simulation is not None else 0.0),
             **(rule.without if rule is not None else {}),
         }.items():

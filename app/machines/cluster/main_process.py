@@ -235,7 +235,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
             pipe.tell("busy")
         raise
     async with desk.scheduler:
-        own = f"tls://127.0.0.1:{desk.scheduler.port}"
+        own = f"tls://{arguments['host'] or '127.0.0.1'}:{desk.scheduler.port}"
         async with Client(own, security=security, asynchronous=True, set_as_default=False, name="hearth") as desk.client:
 
             def hear(message: Message) -> None:

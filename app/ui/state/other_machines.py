@@ -142,7 +142,7 @@ class OtherMachines:
 
         if self.hub is None and not self._closing:
             self.hub = Hub(self._keeper.home)
-            self.spreader = Spreader(self._keeper, self.hub)
+            self.spreader = Spreader(self._keeper, self.hub).start()
             self._look_around()
             self._keeper.resume_lent_out()
 

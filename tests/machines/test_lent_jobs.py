@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -24,12 +26,13 @@ from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.keeper.state import EngineState
-from app.machines import job_lender, judged
+from app.machines import judged, shared_job, spreader
 from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
-from app.machines.job_lender import JobLender
 from app.machines.outlook import UNKNOWN_S, Outlook
+from app.machines.pieces import all_of
+from app.machines.spreader import Spreader
 from app.machines.tasks import begun
 from tests.support.lent import Main, open_main, start
 from tests.support.light_painter import PACE, read_made
@@ -164,7 +167,7 @@ def test_a_whole_script_comes_back_from_a_machine_that_is_too_slow(main: Main) -
     there, however long that takes on a machine at other work."""
     helper = main.helpers[0].home
     pace(helper, step_s=0.5)
-    whole = mock.patch.object(job_lender, "find_pieces", return_value=None)  # as for a voice that goes from part to part
+    whole = mock.patch.object(spreader, "find_pieces", return_value=None)  # as for a voice that goes from part to part
     said = mock.patch.object(Foresight, "foresee", return_value=Outlook("fits", True, 12.0))
     with whole, said:
         here = main.occupy(3.0)
@@ -182,103 +185,168 @@ def test_a_whole_script_comes_back_from_a_machine_that_is_too_slow(main: Main) -
     pace(helper, step_s=0.01)
 
 
+class Table:
+    """A queue and its machines, without an engine; it notes what was given to whom, and what came of that."""
+
+    def __init__(self, folder: Path, *machines: HelpingMachine, **keeper: object) -> None:
+        self.machines, self.given, self.told = [*machines], dict[str, str](), list[tuple[str, str]]()
+        self.outlooks, self.asked, self.waiting = dict[str, Outlook](), set[PictureRequest](), list[Job]()
+        self.state, self.judged = "running", judged.Judged()
+        self.ends = dict[str, Callable[[TaskEnd], None]]()
+        self.stops = list[Callable[[], None]]()
+        hub: Any = SimpleNamespace(
+            list_machines=lambda: self.machines, submit=self._submit, stop=self.given.pop, judged=self.judged, name=str
+        )
+        asking = SimpleNamespace(find=lambda job, machine: self.outlooks.get(job), choose=self._choose)
+        models = SimpleNamespace(name=str, want=lambda machines, model: None)
+        journal = SimpleNamespace(list_waiting=lambda: self.waiting, find=lambda job: SimpleNamespace(state=self.state))
+        self.keeper: Any = SimpleNamespace(
+            home=home(folder), journal=journal, state=EngineState(ready=True, job="own"), folder=lambda job: folder, leaves=None,
+            lend_out=lambda job, model, stop: self.stops.append(stop) or job, read_setup=lambda choice, yields: None,
+            give_up_lent_out=lambda job: self.told.append(("put back", job)), end_lent_out=lambda job, *_: self.told.append(("ended", job)),
+            tell_lent_out=lambda job, note: self.told.append(("said", str(note.sentence))),
+        )  # fmt: skip
+        vars(self.keeper).update(keeper)
+        asks = mock.patch.object(spreader, "Asking", return_value=asking)
+        with asks, mock.patch.object(spreader, "KnownModels", return_value=models):
+            self.spreader = Spreader(self.keeper, hub)  # type: ignore[arg-type]
+        self.spreader._alone = "own"
+
+    def _submit(self, task: str, portable: object, machines: list[str], tell: object, end: Any, **_: object) -> None:
+        (self.given[task],) = machines
+        self.ends[task] = end
+
+    def _choose(self, job: str, request: PictureRequest, machines: list[HelpingMachine]) -> list[HelpingMachine]:
+        self.asked.add(request)
+        return machines if job in self.outlooks else []
+
+    def share(self, request: PictureRequest | SpeechRequest, whole: bool = False) -> None:
+        """Give a waiting job away."""
+        self.outlooks.setdefault("job", Outlook(loaded=True, seconds=UNKNOWN_S))
+        job = Job("job", OWNER, request, Choice(), "queued", 0, "", 0.0, None)
+        with mock.patch.object(spreader, "find_pieces", return_value=None) if whole else nullcontext():
+            self.spreader._send(job, "starter-voice" if whole else "starter-painter", self.machines, False)
+
+
 def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path: Path) -> None:
-    waiting = ["too large"]
-    journal, state = SimpleNamespace(list_waiting=lambda: waiting), EngineState(ready=True)
-    keeper = SimpleNamespace(journal=journal, state=state, home=home(tmp_path), leaves=None)
-    lender = JobLender(keeper, SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    with mock.patch.object(lender.room, "waits", side_effect=lambda job: job == "too large"):
-        assert lender._is_idle_here()
+    table = Table(tmp_path, state=EngineState(ready=True))
+    waiting: list[Any] = ["too large"]
+    table.waiting = waiting
+    with mock.patch.object(table.spreader._room, "waits", side_effect=lambda job: job == "too large"):
+        assert table.spreader._is_idle_here()
         waiting.append("small")
-        assert not lender._is_idle_here()
-        keeper.state = EngineState(ready=True, job="running")
-        assert not lender._is_idle_here()
-    assert keeper.leaves == lender.room.pass_over
-    lender.close(goes_on=False)
-    assert keeper.leaves("too large") is False, "the engine here does it all"
+        assert not table.spreader._is_idle_here()
+        table.keeper.state = EngineState(ready=True, job="running")
+        assert not table.spreader._is_idle_here()
+    assert table.keeper.leaves == table.spreader._room.pass_over
+    table.spreader.start().close()
+    assert table.keeper.leaves("too large") is False, "the engine here does it all"
 
 
 def test_a_machine_that_is_about_to_answer_for_a_job_does_not_get_one_behind_it(tmp_path: Path) -> None:
-    machine, answered, sent = HelpingMachine("a", "Attic", online=True, models=frozenset({"sd15"})), {"second"}, list[str]()
-    asked = set[PictureRequest]()
-    jobs = [
+    table, sent = Table(tmp_path, HelpingMachine("a", "Attic", online=True, models=frozenset({"sd15"}))), list[str]()
+    table.outlooks = {"second": Outlook()}
+    table.waiting = [
         Job(each, OWNER, PictureRequest("a ball", "sd15", batch=6), Choice(), "queued", 0, "", 0.0, None) for each in ("first", "second")
     ]
-    hub = SimpleNamespace(list_machines=lambda: [machine])
-    journal = SimpleNamespace(list_waiting=lambda: jobs, find=lambda job: None)
-    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True, job="own"), home=home(tmp_path))
-    asking = SimpleNamespace(
-        find=lambda job, machine: Outlook() if job in answered else None,
-        choose=lambda job, request, machines: asked.add(request) or (machines if job in answered else []),
-    )
-    models = SimpleNamespace(name=str, want=lambda machines, model: None)
-    lender = JobLender(keeper, hub, asking, models, lambda: None)  # type: ignore[arg-type]
-    send = mock.patch.object(JobLender, "_send", side_effect=lambda job, *rest: sent.append(job.id))
-    with send, mock.patch.object(lender.room, "waits", return_value=False):
-        lender.offer(joins=True, taken=())
+    send = mock.patch.object(Spreader, "_send", side_effect=lambda job, *rest: sent.append(job.id))
+    with send, mock.patch.object(table.spreader._room, "waits", return_value=False):
+        table.spreader._look()
         assert sent == []
-        answered.add("first")
-        lender.offer(joins=True, taken=())
-    assert sent[0] == "first" and asked == {PictureRequest("a ball", "sd15")}, "how long a picture takes, not all of them"
+        table.outlooks["first"] = Outlook()
+        table.spreader._look()
+    assert sent[0] == "first" and table.asked == {PictureRequest("a ball", "sd15")}, "how long a picture takes, not all of them"
 
 
 def test_what_is_stopped_on_its_way_back_is_stopped_elsewhere(tmp_path: Path) -> None:
-    state, dropped = "queued", list[str]()
-    journal = SimpleNamespace(list_waiting=list, find=lambda job: SimpleNamespace(state=state))
-    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True), home=home(tmp_path))
-    lender = JobLender(keeper, SimpleNamespace(list_machines=list), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    lender._handed["job"] = SimpleNamespace(busy={"a"}, drop=lambda: dropped.append("job"))  # type: ignore[assignment]
-    lender.offer(joins=True, taken=())
-    assert lender.busy == {"a"} and not dropped
-    state = "stopped"
-    lender.offer(joins=True, taken=())
-    assert lender.busy == set() and dropped == ["job"]
+    """It was put back as the engine here had nothing else to do."""
+    table = Table(tmp_path, HelpingMachine("a", "Attic", online=True, models=frozenset({"starter-painter"})))
+    table.share(PictureRequest("a ball", "starter-painter", batch=4, seed=1))
+    table.keeper.state = EngineState(ready=True)
+    table.state = "queued"
+    table.spreader._look()
+    assert table.told == [("put back", "job")] and [*table.given.values()] == ["a", "a"], "the machine goes on"
+    table.state = "stopped"
+    table.spreader._look()
+    assert not table.given and not table.spreader._jobs
+
+
+def test_a_job_that_is_stopped_while_it_is_given_away_goes_to_nobody(tmp_path: Path) -> None:
+    table = Table(tmp_path, HelpingMachine("a", "Attic", online=True, models=frozenset({"starter-painter"})))
+    table.keeper.lend_out = lambda job, model, stop: stop() or job  # in another thread
+    table.share(PictureRequest("a ball", "starter-painter", batch=4, seed=1))
+    assert not table.given and not table.spreader._jobs
 
 
 def test_who_takes_a_job_over_is_named(tmp_path: Path) -> None:
     """Once each, though pieces come and go."""
-    said, busy, journal = list[str](), {"a"}, SimpleNamespace(find=lambda job: None)
-    keeper = SimpleNamespace(home=home(tmp_path), journal=journal, tell_lent_out=lambda job, note: said.append(str(note.sentence)))
-    lender = JobLender(keeper, SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    lender._shared["job"] = SimpleNamespace(at=SimpleNamespace(busy=busy))  # type: ignore[assignment]
-    lender._named["job"] = []
+    table, busy = Table(tmp_path), set[str]()
+    at: Any = SimpleNamespace(busy=busy, job=SimpleNamespace(id="job"))
+    table.spreader._named["job"] = []
     machines = [HelpingMachine("a", "Attic"), HelpingMachine("b", "Box"), HelpingMachine("c", "Cellar")]
     for ids in ({"a"}, {"a"}, {"b"}, {"a", "b"}, set[str]()):
         busy.clear()
         busy.update(ids)
-        lender._say_where("job", machines)
-    assert said == ["Too large for this computer; runs on Attic.", "Too large for this computer; runs on Attic, Box."]
-    lender._tidy()
-    assert not lender._named, "it has ended"
+        table.spreader._say_where(at, machines)
+    assert [said for _, said in table.told] == [
+        "Too large for this computer; runs on Attic.", "Too large for this computer; runs on Attic, Box.",
+    ]  # fmt: skip
+    table.state = "finished"
+    table.spreader._look()
+    assert not table.spreader._named, "it has ended"
+
+
+SCRIPT = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=1)
 
 
 def test_a_whole_script_that_a_machine_never_ends_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where this computer has no room for it, which nobody is sooner than."""
-    now_s, stopped, put_back = 1000.0, list[str](), list[str]()
-    set_in(monkeypatch, job_lender, "time", monotonic=lambda: now_s)
-    machine = HelpingMachine("a", "Attic", online=True)
-    hub = SimpleNamespace(list_machines=lambda: [machine], stop=stopped.append, judged=judged.Judged())
-    journal = SimpleNamespace(list_waiting=list)
-    keeper = SimpleNamespace(journal=journal, state=EngineState(ready=True), home=home(tmp_path), give_up_lent_out=put_back.append)
-    asking = SimpleNamespace(find=lambda job, machine: Outlook(loaded=True, seconds=UNKNOWN_S))
-    lender = JobLender(keeper, hub, asking, SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    lender._away["job"] = job_lender._Away("task", "a", now_s, Outlook("no"), 1.0)
+    now_s = 1000.0
+    set_in(monkeypatch, shared_job, "time", monotonic=lambda: now_s)
+    table = Table(tmp_path, HelpingMachine("a", "Attic", online=True, models=frozenset({"starter-voice"})))
+    table.share(SCRIPT, whole=True)
+    assert [*table.given.values()] == ["a"]
+    table.spreader._look()
     now_s += 4 * UNKNOWN_S
-    lender.offer(joins=True, taken=())
-    assert not stopped and lender.busy == {"a"}
+    table.spreader._look()
+    assert table.given and table.spreader._busy == {"a"}
     now_s += 1
-    lender.offer(joins=True, taken=())
-    assert (stopped, put_back, lender.busy) == (["task"], ["job"], set()) and lender.failures.find("job") == {"a"}
-    assert "it did not end within 4 h" in str(hub.judged.failed["a"])
+    for _ in range(2):
+        table.spreader._look()
+    assert not table.given and table.told == [("put back", "job")] and not table.spreader._busy
+    assert table.judged.unable["job"] == {"a"} and "it did not end within 4 h" in str(table.judged.failed["a"])
 
 
 def test_a_late_end_is_not_taken_for_that_of_the_machine_that_has_the_script_now(tmp_path: Path) -> None:
-    keeper = SimpleNamespace(home=home(tmp_path))
-    hub = SimpleNamespace(register=SimpleNamespace(find=lambda machine: None))
-    lender = JobLender(keeper, hub, SimpleNamespace(), SimpleNamespace(), lambda: None)  # type: ignore[arg-type]
-    lender._away["job"] = away = job_lender._Away("task-2", "b", 0.0, Outlook(), 1.0)
-    lender._take(SimpleNamespace(id="job"), TaskEnd("task-1", "a", Stopped((), 1.0), {}))  # type: ignore[arg-type]
-    assert lender._away == {"job": away}
+    a, b = (HelpingMachine(each, each, online=True, models=frozenset({"starter-voice"})) for each in "ab")
+    table = Table(tmp_path, a, b)
+    table.share(SCRIPT, whole=True)
+    (first,) = table.given
+    table.machines = [b]
+    table.spreader._look()
+    assert table.told == [("put back", "job")] and not table.given
+    table.share(SCRIPT, whole=True)
+    (second,) = table.given
+    table.ends[first](TaskEnd(first, "a", Finished((), 1.0, 1.0, "rows", 0), {}))
+    assert first != second and table.given == {second: "b"} and len(table.told) == 1 and not table.judged.failed
+
+
+def test_a_whole_script_is_ended_by_what_it_comes_with_and_is_given_to_one(tmp_path: Path) -> None:
+    """What comes is looked at: the engine here speaks it where it is no sound."""
+    a, b = (HelpingMachine(each, each, online=True, models=frozenset({"starter-voice"})) for each in "ab")
+    for right in (False, True):
+        table = Table(tmp_path, a, b)
+        table.share(SCRIPT, whole=True)
+        table.spreader._look()
+        assert [*table.given.values()] == ["a"]
+        (task,) = table.given
+        sound = tmp_path / "sound.wav"
+        sound.write_bytes(b"junk")
+        with mock.patch.object(type(all_of(table.keeper.home, SCRIPT, tmp_path).parts.kind), "is_result", return_value=right):
+            table.ends[task](TaskEnd(task, "a", Finished((), 1.0, 1.0, "rows", 0), {"sound.wav": sound}))
+        table.spreader._look()
+        assert table.told == [("ended" if right else "put back", "job")] and not table.spreader._jobs
+        assert (table.judged.unable["job"], table.judged.done["a"]) == ((set(), 1) if right else ({"a"}, 0))
 
 
 def test_a_part_that_is_spoken_again_stays_here() -> None:
