@@ -44,6 +44,8 @@ def put_in_place(unfinished: Path, path: Path) -> None:
     unfinished.replace(path)
 
 
-def write_text(path: Path, words: str) -> None:
+def write_text(path: Path, words: str, mode: int = 0o666) -> None:
+    """Write a text; `mode`: who may read it, where the system knows that."""
     with replacing(path) as unfinished:
+        unfinished.touch(mode)
         unfinished.write_text(words, "utf-8")

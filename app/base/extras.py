@@ -82,7 +82,8 @@ def require_machines() -> None:
         raise Trouble(
             say(
                 "machines.extra",
-                "Several computers together need an extra. Install it with: {command}",
+                "Several computers together need an extra. Add it on the Machine tab, or by: {command}",
                 command=install_command("machines"),
-            )
+            ),
+            cure="extras",
         )

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import shutil
+import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -135,6 +136,7 @@ def fetch(offer: Offer, folder: Path, top: Path = TOP) -> Path:
             shutil.rmtree(half, ignore_errors=True)
             release_archive.unpack(archive, half)
             _require_version(half, offer)
+            _require_python(half, offer)
             half.rename(code)
     finally:
         archive.unlink(missing_ok=True)
@@ -206,6 +208,22 @@ def _require_version(code: Path, offer: Offer) -> None:
     if not (code / "start.py").is_file() or re.findall(r'^__version__ = "(.*)"$', text, re.MULTILINE) != [offer.version]:
         raise Refused(
             say("release.other", "The archive of version {version} holds another one. Nothing was changed.", version=offer.version)
+        )
+
+
+def _require_python(code: Path, offer: Offer) -> None:
+    """Say before anything is installed that a version needs a newer Python; its test would only fail."""
+    needed = re.search(r'^requires-python = ">=(\d+)\.(\d+)', (code / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    if needed and sys.version_info[:2] < (int(needed[1]), int(needed[2])):
+        raise Refused(
+            say(
+                "release.python",
+                "Hearth {version} needs Python {needed} or newer, and this one runs on {have}. Install that from python.org, close Hearth, run "
+                "{hearth} repair, and update then. Nothing was changed.",
+                version=offer.version,
+                needed=f"{needed[1]}.{needed[2]}",
+                have=f"{sys.version_info[0]}.{sys.version_info[1]}",
+            )
         )
 
 

@@ -169,7 +169,7 @@ class Lending:
     def _apply_pause(self) -> None:
         state = self._keeper.state
         own = self._keeper.journal.has_live() or (bool(state.job) and not is_lent(state.job))
-        before, pause = self.state.paused, explain_pause(self._by_owner, own, state.obstacle, state.ready)
+        before, pause = self.state.paused, explain_pause(self._by_owner, own, state.obstacle or state.paused, state.ready)
         if pause != self.state.pause:
             self._set(pause=pause)
         if self.state.paused != before:

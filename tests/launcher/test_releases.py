@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -167,6 +168,14 @@ def test_what_is_forged_or_broken_is_refused(
     server.offer(make_release(top, "99.0.1", tmp_path / "out"))
     forge(server)
     refuse(told, top, folder)
+
+
+def test_a_release_that_needs_a_newer_python_says_so(top: Path, folder: Path, server: Server, tmp_path: Path) -> None:
+    project = top / "pyproject.toml"
+    text = re.sub("requires-python = .*\n", "", project.read_text("utf-8"))
+    project.write_text(text.replace("[project]\n", '[project]\nrequires-python = ">=3.99"\n'), "utf-8")
+    server.offer(make_release(top, "99.0.1", tmp_path / "out"))
+    refuse(r"needs Python 3\.99 or newer, and this one runs on 3\.", top, folder)
 
 
 def test_a_full_disk_is_told_and_left_as_it_was(

@@ -46,7 +46,7 @@ def check_assistants(wanted: bool, host: str) -> None:
         raise Trouble(
             say(
                 "mcp.library",
-                "MCP needs a library that is not installed. Install it, then start again: {command}",
+                "MCP needs a library that is not installed. Add it on the Machine tab (Assistants), or by: {command}. Then start again.",
                 command=install_command("mcp"),
             )
         )

@@ -228,6 +228,7 @@ CURES: Final = (
     "get",
     "get-configs",
     "models",
+    "extras",
     "token",
     "smaller",
     "automatic",

@@ -16,6 +16,8 @@ from app.base.stored_json import read_stored
 from app.base.trouble import NotStored, Trouble
 from app.ui.state.settings_schema import SETTINGS
 
+OWNER_ONLY: Final = 0o600
+"""The settings hold the address of the owner's phone: whoever knows it can write there."""
 AGAIN_S: Final = 1.0
 """The wait before a file that could not be read is tried again."""
 
@@ -76,7 +78,7 @@ class Settings:
         values = {**self._values, **changes}
         if values != self._values:
             try:
-                atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1))
+                atomic_write.write_text(self._file, json.dumps(values, ensure_ascii=False, indent=1), OWNER_ONLY)
             except (OSError, ValueError) as fault:
                 raise NotStored(
                     say(

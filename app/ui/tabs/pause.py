@@ -8,13 +8,14 @@ from typing import Final
 from starlette.routing import Route
 
 from app.base.sentence import say
-from app.ui.page.translate import Language, translate
+from app.ui.page.translate import Language, join, translate
 from app.ui.page.views import View
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route
 from app.ui.state.pausing import word_minutes
 
+HELPERS: Final = say("pause.helpers", "Computers that help this one go on.")
 NIGHT: Final = (22 * 60, 7 * 60)
 """The hours that are offered first."""
 
@@ -44,7 +45,7 @@ def pause_view(desk: Desk, spoken: Language) -> View:
     rules, reason = desk.pausing.rules, desk.keeper.state.paused
     begin, end = rules.get("hours") or NIGHT
     return {
-        "reason": translate(reason, spoken) if reason is not None else "",
+        "reason": join(spoken, reason, *([HELPERS] if desk.others.known else [])) if reason is not None else "",
         "asks": translate(say("pause.asks", "This computer runs on its battery. Pause until it is plugged in?"), spoken)
         if desk.pausing.asks
         else "",

@@ -14,9 +14,12 @@ from app.base.paths import home
 from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.request import SpeechRequest
+from app.ui.state.other_machines import OtherMachines
 from app.ui.state.pausing import AWAY_S, Pausing, find_reason, is_within, next_time, parse_clock
 from app.ui.state.settings import Settings
 from app.ui.state.settings_schema import PauseValues
+from app.ui.tabs.pause import pause_view
+from tests.support.guests import desk_at
 from tests.support.waiting import Idle, until
 
 NOON, NIGHT = datetime(2026, 11, 27, 12, 0), datetime(2026, 11, 27, 23, 30)
@@ -116,3 +119,12 @@ def test_a_laptop_asks_once_each_time_it_is_unplugged(keeper: Idle) -> None:
 
 def test_what_systems_answer_is_read() -> None:
     assert (idle.read_answer("(uint64 1500,)\n"), idle.read_answer("250"), idle.read_answer("Error")) == (1.5, 0.25, None)
+
+
+def test_a_pause_says_that_helpers_go_on_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with desk_at(tmp_path) as desk:
+        desk.pausing.hold("")
+        until(lambda: desk.keeper.state.paused is not None)
+        assert "Computers that help" not in pause_view(desk, "en")["reason"]
+        monkeypatch.setattr(OtherMachines, "known", True)
+        assert pause_view(desk, "en")["reason"].endswith("Computers that help this one go on.")

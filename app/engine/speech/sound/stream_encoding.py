@@ -52,9 +52,10 @@ def require_available(wanted: str) -> None:
         raise Trouble(
             say(
                 "api.aac",
-                "AAC needs the library PyAV (36 MB), which is not installed. Choose mp3 or opus, or install it: {command}",
+                "AAC needs the library PyAV (36 MB), which is not installed. Choose mp3 or opus, or add it on the Machine tab, or by: {command}",
                 command=install_command("aac"),
-            )
+            ),
+            cure="extras",
         )
 
 

@@ -7,6 +7,7 @@ import { copyReport } from "./machine.js";
 import { deed, getModel } from "./models.js";
 import { giveVoices, rewrite } from "./rewrite.js";
 import { openTab } from "./tabs.js";
+import { showExtras } from "./upkeep.js";
 import { t } from "./words.js";
 
 const tab = (id) => () => openTab(id);
@@ -28,6 +29,7 @@ const CURES = {
   "use:dia-1.6b": () => use("speak.use"),
   "use:sd15": () => use("paint.use"),
   "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
+  extras: () => [[t("cure.extras", "Open extras"), () => (openTab("machine"), showExtras())]],
   models: () => [[t("cure.configs", "Open Models"), tab("models")]],
   smaller,
   automatic: (trouble) => (trouble.closest("#machine-more") ? [] : [[t("cure.machine", "Open Machine"), tab("machine")]]), // else it is open

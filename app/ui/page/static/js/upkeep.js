@@ -123,9 +123,11 @@ area("#h-upkeep", (element) => {
   list(element.querySelector(".h-extras"), view.extras, (each) => each.name, makeExtra, drawExtra);
 });
 
+export const showExtras = () => document.querySelector("#h-upkeep")?.scrollIntoView({ block: "center" });
+
 // Where another card lacks an extra, it leads here.
 export const offerExtra = (name) => {
   const extra = view?.extras.find((each) => each.name === name);
-  document.querySelector("#h-upkeep")?.scrollIntoView({ block: "center" });
+  showExtras();
   if (extra && !extra.command && !view.work.length) add(extra);
 };
