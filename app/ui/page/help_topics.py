@@ -115,6 +115,9 @@ TOPICS: Final = (
         say("help.disk.waits", "Jobs wait while the disk is full and go on as soon as there is room; nothing has to be pressed."),
         say("help.disk.room",
             "Models take most: the Models tab says how much each, and deletes it. The Shelf's bin gives its room back when it is emptied."),
+        say("help.disk.other",
+            "“The disk” on the Machine tab shows what is large, double or long unused, and moves models and the shelf to another disk. While that one is "
+            "not connected, Hearth says so; nothing is forgotten, and all is there again once it is back."),
         say("help.disk.moved", "A creation that was moved or renamed by hand is found again, if it is still in Hearth's folder of creations."),
     )),
     Topic("models", say("help.models", "Models and downloads"), (

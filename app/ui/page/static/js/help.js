@@ -8,7 +8,7 @@ let /** @type {View[] | null} */ topics = null;
 // What is said of the tab in view, also of an error there whose cure leads nowhere else.
 const RING_PX = 6; // of the focus around a topic, above it
 const OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
-const OF_CURES = { smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
+const OF_CURES = { extras: "models", smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
 const here = () => OF_TABS[tabInView()];
 
 /** @param {any} trouble */
