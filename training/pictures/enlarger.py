@@ -239,7 +239,7 @@ def train(net: Compact, batches: Batches, minutes: float, batch: int) -> Iterato
             stepper.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * share))
         small, wanted = batches.draw(batch)
         loss = off(net(small.to(memory_format=torch.channels_last)), wanted)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         for stepper, _ in steppers:
             stepper.step()

@@ -49,7 +49,9 @@ class Enlargers:
         if self._loaded is None or self._name != name:
             self._name, self._loaded = name, load_enlarger(locate_enlarger(name))
         net, facts = self._loaded
-        return enlarge(picture, times, net.to(device), facts.reach)
+        on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
+        order = torch.channels_last if on_processor else torch.contiguous_format
+        return enlarge(picture, times, net.to(device, memory_format=order), facts.reach)  # type: ignore[call-overload]
 
 
 @torch.no_grad()
