@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from dataclasses import asdict
 from io import BytesIO
@@ -31,6 +32,7 @@ from app.cli.job import (
 from app.engine.jobs.request import FORMATS, Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.keeper.keeper import Keeper
+from app.engine.kinds import KINDS
 from app.engine.models import catalog
 from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
@@ -39,8 +41,11 @@ from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import cast_table, subtitles
+from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.pronunciations import Rows, keep_used, read_csv_file
+from app.engine.speech.text.script import require_no_fault
 from app.engine.speech.text.voices import find_named, list_offered_voices
+from app.engine.speech.text.written_out import say_out
 from app.ui.state.hearing_desk import HearingDesk, name_store, require_recogniser
 
 BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".vtt")
@@ -63,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
     parser.add_argument("--title", help="the title of an audiobook, -o NAME.m4b; without it, the book's own")
     parser.add_argument("--words", action="store_true", help="with --subtitles: say when each word is said, too; needs a recogniser")
+    parser.add_argument("--show-text", action="store_true", help="print the script in the words that would be spoken, and speak nothing")
     add_job_options(parser, SPEECH)
 
 
@@ -76,6 +82,9 @@ def main(args: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"format": "flac" if suffix == "aac" else suffix or "wav"} | read_settings(args, SPEECH)
     asked["cast"] = read_cast(args.cast, args.model, home)
     listed = tuple(read_csv_file(args.pronunciations).items()) if args.pronunciations is not None else ()
+    if args.show_text:
+        script = read_script(args.text, args.file)
+        return show_text(home, SpeechRequest(script, args.model, voice, **asked, pronunciations=keep_used(script, listed)), args.json)
     if suffix == "m4b":
         return speak_book(args, voice, asked["cast"], listed)
     script = read_script(args.text, args.file)
@@ -91,10 +100,26 @@ def main(args: argparse.Namespace) -> int:
     return run_job(request, args, lambda keeper, file: write_subtitles(keeper, file, args.subtitles, wanted, args.words))
 
 
+def show_text(home: Home, request: SpeechRequest, as_json: bool) -> int:
+    """Print each turn as its voice is given it: numbers, dates and abbreviations in words, and what is said differently."""
+    parsed = require_no_fault(parse_request(KINDS["speech"].complete(home, request), lambda model: find_limits(home, model)))
+    for part in parsed.parts:
+        language = find_limits(home, part.model or request.model).figures
+        for turn in part.turns:
+            said = say_out(turn.text, language) if language else turn.text
+            name = turn.name or f"S{turn.speaker}"
+            print(json.dumps({"event": "text", "speaker": name, "text": said}) if as_json else f"[{name}] {said}")
+    return FINISHED
+
+
 def _refuse_unused(args: argparse.Namespace) -> None:
     """Raise a Trouble for an option without what it is for."""
     if args.words and args.subtitles is None:
         raise Trouble(say("speak.words-alone", "--words is for subtitles. Name their file with --subtitles, or leave it out."))
+    if args.show_text and (args.output is not None or args.subtitles is not None):
+        raise Trouble(
+            say("speak.show-alone", "--show-text speaks nothing, so that there is nothing to write to a file. Leave out the file.")
+        )
     if args.text not in (None, "-") and args.file is not None:
         raise Trouble(say("speak.text-and-file", "There is a script and a file of one. Give either the text or --file."))
     ending = args.output.suffix.lstrip(".").lower() if args.output else ""

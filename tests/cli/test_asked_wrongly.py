@@ -51,6 +51,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),
         (("speak", "Hi.", "-o", "x.wav", "--format", "mp3"), "two formats"),
         (("speak", "Hi.", "-o", "x.out"), "x.out has another ending. Use x.wav."),
+        (("speak", "Hi.", "-o", "x.wav", "--show-text"), "speaks nothing"),
         (("speak", "Hi.", "--voice", "none.wav", "--transcript", "hi"), "no recording at none.wav"),
     ],
 )
@@ -157,3 +158,12 @@ def test_bash_completes() -> None:
         asked = f"COMP_WORDS=({' '.join(typed)}); COMP_CWORD={len(typed) - 1}; _hearth; echo ${{COMPREPLY[@]}}"
         ran = subprocess.run(["bash", "-c", f"{completion.write('bash')}\n{asked}"], capture_output=True, text=True, check=True)
         assert ran.stdout.strip() == offered and not ran.stderr
+
+
+def test_the_text_is_shown_as_it_would_be_spoken(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (listed := tmp_path / "names.csv").write_text("Siobhan,Shivawn\n")
+    words = ["speak", "--show-text", "--home", str(home), "--model", "starter-voice", "--pronunciations", str(listed)]
+    assert main([*words, "[Anna] Siobhan paid £4 at 9:45 p.m. [Ben] No. 42?"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["[Anna] Shivawn paid four pounds at nine forty five P M.", "[Ben] number forty two?"]
+    assert main([*words, "--json", "It is 3."]) == 0
+    assert json.loads(capsys.readouterr().out) == {"event": "text", "speaker": "S1", "text": "It is three."}
