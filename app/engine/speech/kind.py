@@ -62,6 +62,8 @@ class SpeechKind:
     def check(self, home: Home, request: SpeechRequest, model: Model) -> None:
         for other in {each.model for each in request.cast} - {"", model.id}:
             _require_voice(home, other)
+        for speed in {request.speed, *(each.pace for each in request.cast)} - {1.0}:
+            join_sound.require_stretch(speed)  # before an hour of speech that could not be joined, or a stream that would break off
         limits = read_voice_limits(home, model)
         if limits is None:  # a missing voice is reported when it is loaded
             return

@@ -94,10 +94,8 @@ def read_spoken(path: Path) -> tuple[Samples, int]:
     return (samples[first:last] if last else samples), rate
 
 
-def stretch(samples: Samples, rate: int, speed: float) -> Samples:
-    """Change the speed but not the pitch, with Signalsmith's stretcher."""
-    if speed == 1.0 or not len(samples):
-        return samples
+def require_stretch(speed: float) -> type[Any]:
+    """Return the stretcher; raise Trouble where this computer has none."""
     try:
         from python_stretch.Signalsmith import Stretch
     except ImportError as missing:
@@ -108,7 +106,15 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
                 speed=speed,
             )
         ) from missing
-    stretcher: Any = Stretch()
+    stretcher: type[Any] = Stretch
+    return stretcher
+
+
+def stretch(samples: Samples, rate: int, speed: float) -> Samples:
+    """Change the speed but not the pitch, with Signalsmith's stretcher."""
+    if speed == 1.0 or not len(samples):
+        return samples
+    stretcher: Any = require_stretch(speed)()
     stretcher.preset(1, float(rate))
     stretcher.setTimeFactor(speed)
     return np.asarray(stretcher.process(samples[None])[0], np.float32)

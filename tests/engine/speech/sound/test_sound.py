@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from app.base import paths
 from app.base.trouble import Trouble
-from app.engine.jobs.request import SpeechRequest, from_json, to_json
+from app.engine.jobs.request import Actor, SpeechRequest, from_json, to_json
+from app.engine.kinds import KINDS
 from app.engine.models.catalog import BY_ID
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.join_sound import Finish, Segment
@@ -184,11 +186,15 @@ def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
     assert pitch(samples, rate) == pytest.approx(440, abs=3)
 
 
-def test_speed_without_its_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_speed_without_its_library_is_told_before_anything_is_spoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "python_stretch.Signalsmith", None)
     with pytest.raises(Trouble, match="pip install python-stretch"):
         join_sound.stretch(tone(1), 16000, 1.5)
     assert len(join_sound.stretch(tone(1), 16000, 1.0)) == 16000
+    slow = SpeechRequest("[Anna] Hello.", "starter-voice", cast=(Actor("Anna", model="starter-voice", pace=0.9),))
+    for asked in (slow, SpeechRequest("Hello.", "starter-voice", speed=1.2)):
+        with pytest.raises(Trouble, match="pip install python-stretch"):
+            KINDS["speech"].check(paths.home(tmp_path), asked, BY_ID["starter-voice"])
 
 
 def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
