@@ -28,3 +28,9 @@ def test_files_and_rows_stay_together_when_the_server_is_killed(tmp_path: Path) 
 @pytest.mark.slow
 def test_a_book_is_complete_though_its_engine_is_killed(tmp_path: Path) -> None:
     assert book.run(tmp_path / "home", letters=2_500, kills=2, seed=3).answers_ms
+
+
+@pytest.mark.slow
+def test_the_window_does_not_grow_with_a_book(tmp_path: Path) -> None:
+    seen = book.run(tmp_path / "home", letters=4_000, kills=2, seed=3, at_once=True)
+    assert book.grow(seen.windows_mib) < book.GROWTH_MOST_MIB

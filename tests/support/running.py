@@ -33,10 +33,12 @@ class Running:
     home: Path
     address: str = ""
     process: subprocess.Popen[str] | None = None
+    program: tuple[str, ...] = ("-m", "app")
+    """What Python runs to open Hearth."""
     log: list[str] = field(default_factory=list)
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "app", "open", "--no-browser", "--home", str(self.home)]
+        command = [sys.executable, *self.program, "open", "--no-browser", "--home", str(self.home)]
         self.process = subprocess.Popen(
             command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
