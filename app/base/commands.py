@@ -30,7 +30,7 @@ COMMANDS: Final = {
 WORDS: Final = {
     "open": "--browser --certificate --home --key --lang --listen --mcp --no-browser --port --pretend --share",
     "speak": "--anew --cast --chunk --dtype --file --format --gqa --guidance --home --json --kernels --model --offload --output --pretend "
-    "--pronunciations --quantised --quiet --seed --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o -q",
+    "--pronunciations --quantised --quiet --seed --show-text --speed --subtitles --temperature --top-p --title --transcript --voice --words -f -o -q",
     "paint": "--adapter --anew --batch --chunk --control --dtype --enlarger --file --gqa --guidance --guide --guide-as --guide-from --guide-strength "
     "--guide-to --hires --hires-strength --home --image --json --kernels --lora --mask --mask-blur --masked-only --masked-padding --model --negative "
     "--offload --output --pretend --quantised --quicker --quiet --reference --reference-strength --scheduler --seed --size --steps --strength --upscale "

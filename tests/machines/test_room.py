@@ -242,7 +242,7 @@ def test_jobs_alike_are_forecast_once_in_a_while(table: Table) -> None:
     for number in range(20):
         assert table.waits(replace(LARGE, prompt=f"ball {number}", seed=number), f"job-{number}")
     assert table.forecasts == 1
-    assert [*table.asked.values()] == [PictureRequest("?", "sdxl@1", image="", mask="")], "all by one question"
+    assert [*table.asked.values()] == [PictureRequest("?", "sdxl@1", image="", mask="", enlarger="")], "all by one question"
     table.hardware = MACHINES["rtx-3060"]
     assert table.waits(LARGE)
     table.now_s += room.AGAIN_S + 1
@@ -254,7 +254,7 @@ def test_jobs_alike_are_forecast_once_in_a_while(table: Table) -> None:
 
 def test_of_a_question_no_words_are_left() -> None:
     picture = PictureRequest("a secret", "sdxl", "another", 512, 768, seed=7, batch=4, image="a.png", mask="b.png")
-    assert picture.what_weighs() == PictureRequest("?", "sdxl", "", 512, 768, batch=4, image="", mask="")
+    assert picture.what_weighs() == PictureRequest("?", "sdxl", "", 512, 768, batch=4, image="", mask="", enlarger="")
     assert SpeechRequest("[S1] A secret.", "dia", seed=7).what_weighs() == SpeechRequest("?", "dia")
 
 

@@ -197,9 +197,9 @@ def test_what_a_machine_has_stands_beside_it() -> None:
 def test_without_the_extra_there_is_only_its_command(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk, patch.object(extras, "MACHINES", ("no_such_module",)):
         assert machines_view(desk.others, "en") == {"command": extras.install_command("machines"), "adds": extras.can_add()}
-        with pytest.raises(Trouble, match="Install it with"):
+        with pytest.raises(Trouble, match="need an extra"):
             desk.others.use()
-        with pytest.raises(Trouble, match="Install it with"):
+        with pytest.raises(Trouble, match="need an extra"):
             desk.others.lend("192.0.2.1:1/AAAA-AAAA-AAAA-AAAA")
         desk.settings.put({"machines": {"uses": True}})  # it was there before
         desk.others.resume()
