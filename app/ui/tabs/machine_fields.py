@@ -72,11 +72,11 @@ def build_fields(desk: Desk) -> MachineFields:
             machine = _build_machine()
             gr.HTML('<section id="h-machines" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-notify" class="h-card"></section>', apply_default_css=False)
+            gr.HTML('<section id="h-disk" class="h-card"></section>', apply_default_css=False)
         with gr.Column():
             gr.HTML('<section id="h-charts" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-selftest" class="h-card"></section>', apply_default_css=False)
             gr.HTML('<section id="h-upkeep" class="h-card"></section>', apply_default_css=False)
-            gr.HTML('<section id="h-disk" class="h-card"></section>', apply_default_css=False)
     with (
         gr.Accordion(
             word("machine.more", "For tinkerers: the plan, the chunk size, choices by hand"), open=False, elem_id="machine-more"
