@@ -17,9 +17,9 @@ pytestmark = needs_chromium
 @pytest.mark.slow
 def test_a_junk_lora(page: Page, tmp_path: Path) -> None:
     go(page, "paint")
-    unfold(page, "Settings")
+    unfold(page, "LoRAs")
     (tmp_path / "junk.safetensors").write_bytes(b"no weights at all")
-    page.locator("#paint-settings input[type=file]").set_input_files(tmp_path / "junk.safetensors")
+    page.locator("#paint-loras input[type=file]").set_input_files(tmp_path / "junk.safetensors")
     told = page.locator(".h-force li").locator("visible=true")
     expect(told).to_have_text(re.compile("^Not used: junk.safetensors is damaged, incomplete or not what its name says."))
 
