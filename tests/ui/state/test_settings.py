@@ -119,6 +119,14 @@ def test_a_sound_comes_in_any_format_with_its_settings(tmp_path: Path, wanted: s
     assert made == path or (told is not None and (told["seed"], told["format"]) == (7, wanted))
 
 
+def test_a_sound_of_minutes_comes_as_ogg(tmp_path: Path) -> None:
+    """Written at once it crashed the window, in libsndfile's Vorbis encoder."""
+    samples = (0.3 * np.sin(np.arange(3_000_000) / 20)).astype(np.float32)
+    sound.write(tmp_path / "a.wav", samples, 16000)
+    made = recode(SimpleNamespace(path=tmp_path / "a.wav", settings={}), "ogg", tmp_path / "out")  # type: ignore[arg-type]
+    assert soundfile.info(made).frames == len(samples)
+
+
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Trouble):
         recode(SimpleNamespace(path=tmp_path / "a.wav", settings={}), "exe", tmp_path)  # type: ignore[arg-type]

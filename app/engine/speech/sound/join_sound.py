@@ -56,7 +56,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
 
             def put(samples: Samples) -> None:
                 nonlocal written
-                file.write(np.clip(samples, -1, 1))
+                sound.write_samples(file, samples)
                 written += len(samples)
 
             held = np.zeros(fade, np.float32)  # the fading end of the previous part; the next one fades in over it

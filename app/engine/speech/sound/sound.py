@@ -196,6 +196,12 @@ def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any], ti
     return file
 
 
+def write_samples(file: soundfile.SoundFile, samples: Samples) -> None:
+    """Append samples, with what is too loud cut off; libsndfile's Vorbis encoder crashes where it is given millions at once."""
+    for first in range(0, len(samples), BLOCK_FRAMES):
+        file.write(np.clip(samples[first : first + BLOCK_FRAMES], -1, 1))
+
+
 def has_room_for(settings: dict[str, Any], coding: str) -> bool:
     """Tell whether this format has room for the settings."""
     return bool(_make_tag(settings, coding))

@@ -16,7 +16,7 @@ from app.base.extras import install_command
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.speech.sound.join_sound import make_louder, stretch
-from app.engine.speech.sound.sound import CODINGS, Samples, choose_rate, read, resample
+from app.engine.speech.sound.sound import CODINGS, Samples, choose_rate, read, resample, write_samples
 
 MEDIA: Final = {
     "mp3": "audio/mpeg", "opus": "audio/ogg", "aac": "audio/aac", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm", "ogg": "audio/ogg",
@@ -103,7 +103,7 @@ class FileEncoder:
         self._file = soundfile.SoundFile(self._target, "w", self.rate, 1, subtype, format=container, **even)
 
     def add(self, samples: Samples) -> bytes:
-        self._file.write(np.clip(samples, -1, 1))
+        write_samples(self._file, samples)
         self._file.flush()
         return self._new()
 
