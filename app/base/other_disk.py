@@ -145,7 +145,7 @@ def bring_back(folder: Path, tell: Callable[[int], None] = lambda _: None, halt:
     """Copy a folder that lies on another disk back into its place, compare the copy, and delete the other."""
     target = find_target(folder)
     if target is None:
-        return
+        raise Trouble(say("disk.not-away", "{folder} does not lie on another disk.", folder=str(folder)))
     refuse_away(folder)
     try:
         copied = _copy_whole(target, folder, tell, halt or threading.Event())

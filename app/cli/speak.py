@@ -130,7 +130,7 @@ def _refuse_unused(args: argparse.Namespace) -> None:
                 "Hearth saves speech as {endings}; {path} has another ending. Use {example}.",
                 endings=endings,
                 path=str(args.output),
-                example=str(args.output.with_suffix(".wav")),
+                example=str(args.output.with_name(args.output.name.partition(".")[0] + ".wav")),
             )
         )
     if args.format and ending and ending != args.format:

@@ -140,6 +140,11 @@ def test_a_move_can_be_cancelled_and_what_is_there_already_is_left_alone(both: t
     assert (target / "of others.txt").read_text() == "mine" and read(folder) == held
 
 
+def test_what_lies_here_is_not_brought_back(both: tuple[Path, Path]) -> None:
+    with pytest.raises(Trouble, match="does not lie on another disk"):
+        bring_back(both[0])
+
+
 def test_the_copy_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(both: tuple[Path, Path]) -> None:
     folder, _ = both
     dead, living = hidden(folder, "copying-4194999"), hidden(folder, f"copying-{os.getpid()}")
