@@ -227,24 +227,24 @@ def test_transformers_hands_over_keys_and_values_as_they_are(old_mac: bool, quer
 
 
 def added(heads: int, few: int) -> float:
-    """Seconds that the seam adds to one call of torch's own over 8 keys. The quickest of many short runs in turn: what else
-    runs here slows both, and leaves some of them alone."""
+    """What the seam adds to one call of torch's own over 8 keys, as a share of it: both are as slow as the processor. The quickest of many short
+    runs in turn: what else runs here slows both, and leaves some of them alone."""
     query, key = torch.randn(1, heads, 1, 16), torch.randn(1, few, 8, 16)
     with applied(plan()) as seam:
         runs = [lambda attend=attend: attend(query, key, key, enable_gqa=heads != few) for attend in (TORCH, seam.attention)]
         times = [[timeit.timeit(run, number=20) / 20 for run in runs] for _ in range(400)]
     assert seam.paths == {"as torch": 8000}
     bare, ours = map(min, zip(*times, strict=True))
-    return float(ours - bare)
+    return float(ours / bare - 1)
 
 
 @pytest.mark.parametrize("heads", [(4, 4), (16, 4)])
 def test_costs_next_to_nothing(heads: tuple[int, int]) -> None:
-    """4 and 4.5 microseconds measured; the bound leaves room for a machine that does other things as well."""
-    assert added(*heads) < 12e-6
+    """0.75 and 0.63 measured, 6.5 and 7 microseconds (AMD EPYC); the bound leaves room for a machine that does other things as well."""
+    assert added(*heads) < 1.6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("heads", "most"), [((4, 4), 5e-6), ((16, 4), 6e-6)])
-def test_costs_at_most_a_few_microseconds_on_a_quiet_machine(heads: tuple[int, int], most: float) -> None:
+@pytest.mark.parametrize(("heads", "most"), [((4, 4), 0.9), ((16, 4), 0.8)])
+def test_costs_less_than_the_call_itself_on_a_quiet_machine(heads: tuple[int, int], most: float) -> None:
     assert min(added(*heads) for _ in range(3)) < most

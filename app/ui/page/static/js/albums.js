@@ -1,5 +1,5 @@
 // Albums, tags and names on the Shelf: what is chosen above the creations, and what is done with those that are selected.
-import { keepEarlier } from "./drafts.js";
+import { draftsSaved, keepEarlier } from "./drafts.js";
 import { el, list, makeButton, text } from "./elements.js";
 import { live, post } from "./hearth.js";
 import { sure } from "./sure.js";
@@ -107,6 +107,7 @@ export function drawAlbum(bar, shelf) {
 
 async function keepWork(bar, shelf, album) {
   if (album.kept && !(await sure(t("album.again", "Replace the drafts that “{name}” keeps by those of now?", { name: album.name }), t("album.replace", "Replace"), "h-go-on"))) return;
+  await draftsSaved();
   if (await deed(shelf, "keep", { album: album.id })) await shelf.change({});
   text(bar.querySelector("p"), t("album.kept", "Your script, prompt and settings are kept in it."));
 }
@@ -114,6 +115,7 @@ async function keepWork(bar, shelf, album) {
 // The fields come with the page: their texts of before stand beside the samples as earlier ones.
 async function openWork(shelf, album) {
   if (!(await sure(t("album.opening", "Open the script, the prompt and the settings of “{name}”? Yours are kept, and come back at a press here.", { name: album.name }), t("album.open", "Open its drafts"), "h-go-on"))) return;
+  await draftsSaved();
   await bring(await deed(shelf, "open", { album: album.id }));
 }
 
@@ -136,7 +138,7 @@ export function drawBefore(line, shelf) {
   line.dataset.drawn = before;
   line.innerHTML = `<span></span> `;
   text(line.firstElementChild, before ? t("album.before", "What you worked on in “{name}” is kept.", { name: before }) : t("album.before-own", "What you worked on before you opened a project is kept."));
-  line.append(makeButton(t("album.back", "Bring it back"), async () => bring(await deed(shelf, "back")), "h-chip"));
+  line.append(makeButton(t("album.back", "Bring it back"), async () => (await draftsSaved(), bring(await deed(shelf, "back"))), "h-chip"));
 }
 
 /** Take in a project that somebody saved as one file, and show it. @param {Shelf} shelf @param {File} file */

@@ -6,7 +6,7 @@ import { area, ask, fill, post, redraw } from "./hearth.js";
 const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
 const WAIT_MS = 500, EARLIER_MOST = 5, USED = `${FIELDS[1]}-used`, USED_MOST = 100, OWN = "hearth_drafts"; // of this window, and all that a guest has
 const known = new Map(); // field -> text saved last
-let timer = 0, /** @type {View} */ kept = null, asked = false, mine = false;
+let timer = 0, /** @type {View} */ kept = null, asked = false, mine = false, /** @type {Promise<unknown>} */ sending = Promise.resolve();
 
 const own = () => JSON.parse(sessionStorage.getItem(OWN) ?? "{}");
 const field = (id) => document.querySelector(`#${id} textarea, #${id} input`);
@@ -28,9 +28,12 @@ function send() {
 
 function save(texts, again = () => {}) {
   // keepalive: also while the page unloads.
-  if (mine) post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
+  if (mine) sending = post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
   sessionStorage.setItem(OWN, JSON.stringify({ ...own(), ...texts })); // last: a script of megabytes may have no room here
 }
+
+// Have the last words saved, too, before what is saved is kept or replaced.
+export const draftsSaved = () => (send(), sending);
 
 /** @param {string} id */
 export const waitingDraft = (id) => (known.has(id) ? "" : kept?.[id] ?? ""); // of a field that was not filled yet
