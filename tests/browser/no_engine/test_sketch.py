@@ -126,6 +126,7 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     page.reload()
     go(page, "paint")
     expect(chip(page)).to_contain_text("changing only the painted area")
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")  # without words nothing is asked for
     assert masked(asked(page, opened[0], monkeypatch)).size == mask.size
 
 
