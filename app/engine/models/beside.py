@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from app.base.trouble import Trouble
+from app.engine.models.families.family import Encoder
 from app.engine.models.file_facts import FileFacts, read_facts
-from app.engine.models.picture_families import FAMILIES, Encoder
+from app.engine.models.picture_families import FAMILIES
 
 _FOLDERS: Final = ("text_encoders", "text_encoder", "clip", "CLIP", "TextEncoders", "Text-encoder", "vae", "VAE")
 _WORDS_MOST: Final = 200_000

@@ -13,11 +13,13 @@ from app.compat.planning.types import Role
 from app.engine.models import safetensors
 from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
+from app.engine.models.families.family import PictureFamily
+from app.engine.models.families.stable_diffusion import INPAINTING, REFINER
 from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Model, ModelSettings
 from app.engine.models.other_tools import find_snapshot
-from app.engine.models.picture_families import BY_CLASS, INPAINTING, REFINER, PictureFamily
+from app.engine.models.picture_families import BY_CLASS
 from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 

@@ -25,13 +25,14 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Impossible, Trouble
 from app.compat.planning.types import ModelPart, Plan
 from app.engine.models import model_folder, safetensors
+from app.engine.models.families.family import PictureFamily
 from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.gguf_header import read_gguf
 from app.engine.models.loading import from_pretrained, quantise, weights_complete
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.lora_header import judge_lora
 from app.engine.models.model import Model
-from app.engine.models.picture_families import FAMILIES, PictureFamily
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.lora_file import Scales, read_adapter, read_lora
 from app.engine.pictures.families.parts_on_disk import DiskParts

@@ -13,8 +13,9 @@ from app.base.trouble import Impossible
 from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
+from app.engine.models.families.family import PictureFamily
 from app.engine.models.model import Model, ModelSettings, is_guided
-from app.engine.models.picture_families import FAMILIES, PictureFamily
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless

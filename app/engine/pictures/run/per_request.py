@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from app.engine.jobs import schedulers
-from app.engine.models.picture_families import PictureFamily
+from app.engine.models.families.family import PictureFamily
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.unpack import UNPACK
 from app.engine.pictures.run import prompt_embeddings, steps

@@ -1,0 +1,1 @@
+"""Families of pictures, a file each."""

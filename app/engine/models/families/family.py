@@ -1,0 +1,138 @@
+"""What a family of pictures is to whoever paints with it, and what several families have in common. No torch, no weights.
+
+A family is a file here that says what is its own, and a row in app/engine/models/picture_families.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.compat.planning.attention_calls import Call
+from app.engine.models.safetensors import Entry
+
+Entries = Mapping[str, Entry]
+Parts = Mapping[str, tuple[str, ...]]
+"""The parts of a pipeline, and the classes that each may have. A folder only chooses among them: others may load what their config names,
+from anywhere. Schedulers are checked by their kind (loader.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A text encoder that the family's single files may lack."""
+
+    part: str
+    kind: str = ""
+    """What a file beside it has to be, by file_facts.py; empty: it is not taken from there."""
+    width: int = 0
+    """Numbers that such a file has for each word."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedGuidance:
+    """How models of a family are set that take guidance as a number, as FLUX.1 dev does."""
+
+    steps: int
+    guidance: float
+    text_tokens: int
+    scheduler: tuple[tuple[str, str | float | bool], ...]
+    """What of its scheduler's settings differs from the others'."""
+    mark: str
+    """A tensor that the denoisers of such models alone have."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFamily:
+    name: str
+    title: str
+    short: str
+    """How people call it who make LoRAs for it."""
+    like: str
+    """The catalog's row whose recommendations a local model uses."""
+    text_class: str
+    """The class of diffusers for text to picture; the next two for a start picture and a mask, if there are any."""
+    parts: Parts
+    calls: Callable[[int, int], tuple[Call, ...]]
+    """(width, height) -> the attention calls of the prompt and of one denoising step."""
+    recognise: Callable[[Entries, str], str | None] = lambda _entries, _prefix: None
+    """(tensors, what begins the denoiser's names) -> "" if a file's denoiser is of this family, the title of a relative of it that Hearth has not,
+    or None."""
+    image_class: str = ""
+    inpaint_class: str = ""
+    denoiser: str = "transformer"
+    unpack: str = "shift"
+    """How its latents become the VAE's: a key of pictures/families/unpack.py."""
+    negative_prompts: bool = True
+    flow_matching: bool = True
+    """Flow-matching models keep their own scheduler."""
+    prompt_weights: bool = False
+    """Whether all its text encoders are CLIP, which takes weighted words and embeddings."""
+    uses_strength: bool = True
+    """False: a start picture without a mask is edited by the prompt, and strength has no effect."""
+    guided_rows: bool = True
+    """Whether guidance doubles the rows; FLUX's distilled models take it as a number, or not at all."""
+    spares_guidance: bool = True
+    """Whether `quicker` can reuse the row without the prompt."""
+    outer_share: float = 1.0
+    """How much of a denoiser's work its outermost blocks are (of a transformer, the first of each stack), which every step computes."""
+    numbered: NumberedGuidance | None = None
+    whole_steps: tuple[int, float] | None = None
+    """Steps and guidance of its models that were not distilled to a few steps, where the others were."""
+    steps_unsaid: bool = False
+    """Whether a file's name may be silent about which of the two it is."""
+    few_steps_folders: bool = False
+    """Whether trailing timesteps in a folder's scheduler say that it needs few steps."""
+    call_arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Always passed to the pipeline's call."""
+    load_arguments: Mapping[str, Any] = field(default_factory=dict)
+    chat_template: str = ""
+    """Makes what its text encoder reads of a prompt, in Jinja; empty where that is the prompt."""
+    encoders: tuple[Encoder, ...] = ()
+    vae_file: str = ""
+    """The name of a VAE's file beside a denoiser's, as nothing in a header tells VAEs of the same shape apart."""
+    unsafe_in_half: tuple[str, ...] = ()
+    """Parts whose numbers may not fit into float16."""
+    scaled: tuple[str, ...] = ()
+    """Those of them that can be scaled until they do."""
+    written_as: tuple[str, ...] = ()
+    """How the name that trainers write into a LoRA begins."""
+    lora_marks: tuple[str, ...] = ()
+    """Parts of a tensor's name that LoRAs of no family before this one have."""
+    lora_width: int = 0
+    """Numbers that a UNet's attention reads of each token."""
+    guide_share: float = 0.0
+    """What a control model (ControlNet) adds to a step's work; 0: none can guide its denoiser."""
+
+    @property
+    def edits(self) -> bool:
+        """Whether its models change a picture as the prompt says."""
+        return bool(self.image_class) and not self.uses_strength
+
+    @property
+    def guided(self) -> bool:
+        return self.guide_share > 0
+
+    @property
+    def paints_in_tiles(self) -> bool:
+        """Whether what is larger than its models were trained for is painted over in tiles: a UNet's work, whose files the library converts whole."""
+        return self.denoiser == "unet"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What a folder of it may call its pipeline; one that was made for masks has a denoiser of its own."""
+        return tuple(filter(None, (self.text_class, self.image_class)))
+
+
+VAE: Final = ("AutoencoderKL", "AutoencoderTiny", "AsymmetricAutoencoderKL")
+CLIP: Final = ("CLIPTextModel",)
+PROJECTED_CLIP: Final = ("CLIPTextModelWithProjection",)
+T5: Final = ("T5EncoderModel",)
+QWEN_3: Final = ("Qwen3ForCausalLM", "Qwen3Model")
+CLIP_WORDS: Final = ("CLIPTokenizer", "CLIPTokenizerFast")
+T5_WORDS: Final = ("T5Tokenizer", "T5TokenizerFast")
+QWEN_WORDS: Final = ("Qwen2Tokenizer", "Qwen2TokenizerFast")
+QWEN_CHAT: Final = (
+    "<|im_start|>user\n{{ messages[0]['content'] }}<|im_end|>\n<|im_start|>assistant\n"
+    "{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+)
+"""What Qwen 3's own template makes of the one message that pipelines give it."""
