@@ -71,7 +71,7 @@ def _swap(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def name_as_flux(state: Tensors, singles: int, doubles: int) -> Tensors:
-    """Name a transformer of FLUX.1 or FLUX.2 as its makers do."""
+    """Name a transformer of FLUX.1, FLUX.2 or Chroma as its makers do."""
     state = {name: _swap(value) if name.startswith("norm_out.linear.") else value for name, value in state.items()}
     for index in range(doubles):
         block = f"transformer_blocks.{index}.attn."
@@ -85,6 +85,10 @@ def name_as_flux(state: Tensors, singles: int, doubles: int) -> Tensors:
         if match := re.match(r"(single_)?transformer_blocks\.(\d+)\.(.*)", name):
             single, number, rest = match.groups()
             found[f"{'single' if single else 'double'}_blocks.{number}.{_rename(rest, _SINGLE if single else _BLOCK)}"] = value
+        elif name.startswith("distilled_guidance_layer."):
+            found[
+                re.sub(r"(norms\.\d+)\.weight", r"\1.scale", name.replace(".linear_1.", ".in_layer.").replace(".linear_2.", ".out_layer."))
+            ] = value
         else:
             found[_rename(name, _FLUX_TOP)] = value
     return found

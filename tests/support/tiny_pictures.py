@@ -172,6 +172,16 @@ def flux() -> Any:
     )  # fmt: skip
 
 
+def chroma() -> Any:
+    return diffusers.ChromaPipeline(
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(), vae=_shifted_vae(), text_encoder=t5(), tokenizer=t5_tokenizer(),
+        transformer=diffusers.ChromaTransformer2DModel(
+            in_channels=64, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2, joint_attention_dim=32,
+            axes_dims_rope=(4, 4, 8), approximator_num_channels=8, approximator_hidden_dim=32, approximator_layers=2,
+        ),
+    )  # fmt: skip
+
+
 def klein() -> Any:
     pipe = _klein()
     pipe.vae.bn.running_mean.normal_(0, 0.3)  # as after training; the initial values have no effect
@@ -204,7 +214,16 @@ def z_image() -> Any:
     )  # fmt: skip
 
 
-MAKERS = {"sd15": sd15, "sdxl": sdxl, "pixart-sigma": pixart, "sd3": sd3, "flux": flux, "flux2-klein": klein, "z-image": z_image}
+MAKERS = {
+    "sd15": sd15,
+    "sdxl": sdxl,
+    "pixart-sigma": pixart,
+    "sd3": sd3,
+    "flux": flux,
+    "chroma": chroma,
+    "flux2-klein": klein,
+    "z-image": z_image,
+}
 
 KINDS = ("sd15", "flux", "z-image")
 """A UNet over latents as they are, a transformer over packed ones, and one that takes lists."""

@@ -204,6 +204,16 @@ CATALOG: Final[tuple[Model, ...]] = (
         note=say("catalog.flux", "Very good pictures in 4 steps, but a large download. Accept its licence on Hugging Face first."),
     ),
     Model(
+        "chroma1-hd", "picture", "chroma", "Chroma1 HD",
+        parts=(_T5, ModelPart("transformer", "denoiser", 8_899_983_424), _FLUX_VAE),
+        attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
+        settings=ModelSettings(40, 3.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        source=Source("lodestones/Chroma1-HD", _WHOLE, 27_500 * _MB, _SAFE),
+        companions=(_make_gguf("silveroxides/Chroma1-HD-GGUF", "Chroma1-HD-Q4_0.gguf", 5_430 * _MB, "Apache-2.0"),),
+        licence="Apache-2.0",
+        note=say("catalog.chroma", "Many styles, with negative prompts. Its 40 steps take far longer than the 4 of FLUX.1 schnell, and it filters nothing."),
+    ),
+    Model(
         "flux2-klein", "picture", "flux2-klein", "FLUX.2 klein 4B",
         parts=(_QWEN3_4B, ModelPart("transformer", "denoiser", 3_875_544_576), ModelPart("vae", "vae", 84_046_115, half_is_safe=False)),
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
@@ -234,6 +244,7 @@ CONFIGS: Final = {
         "configs", Source("stabilityai/stable-diffusion-3.5-medium", _CONFIGS, 6 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*"))
     ),
     "flux": Companion("configs", Source("black-forest-labs/FLUX.1-schnell", _CONFIGS, 5 * _MB, _SAFE)),
+    "chroma": Companion("configs", Source("lodestones/Chroma1-HD", _CONFIGS, 4 * _MB, _SAFE)),
     "flux2-klein": Companion("configs", Source("black-forest-labs/FLUX.2-klein-4B", _CONFIGS, 16 * _MB, _SAFE)),
     "z-image": Companion("configs", Source("Tongyi-MAI/Z-Image-Turbo", _CONFIGS, 16 * _MB, _SAFE)),
 }
@@ -243,7 +254,7 @@ CONFIGS: Final = {
 BEST: Final = {
     "speech": ("dia-1.6b", "pocket-tts", "phonon-31m", "starter-voice"),
     "picture": (
-        "z-image-turbo", "flux2-klein", "flux1-schnell", "sdxl", "sd35-medium", "ssd-1b", "sdxl-lightning", "sdxl-turbo", "pixart-sigma",
+        "z-image-turbo", "flux2-klein", "flux1-schnell", "chroma1-hd", "sdxl", "sd35-medium", "ssd-1b", "sdxl-lightning", "sdxl-turbo", "pixart-sigma",
         "sd15", "starter-painter",
     ),
 }  # fmt: skip

@@ -24,7 +24,7 @@ WHAT: Final[Mapping[What, Value]] = {
 }  # fmt: skip
 _PREFIXES: Final = ("model.diffusion_model.", "diffusion_model.", "")
 _OTHERS: Final[tuple[tuple[str, str], ...]] = (
-    ("distilled_guidance_layer.in_proj.bias", "Chroma"), ("early_stream_modulations.image.lin.weight", "FLUX.3"),
+    ("nerf_image_embedder.embedder.0.weight", "Chroma1 Radiance"), ("early_stream_modulations.image.lin.weight", "FLUX.3"),
     ("txtfusion.projector.weight", "Krea 2"), ("txt_in.text_norm.weight", "Qwen-Image 2.1"), ("transformer_blocks.0.img_mod.1.weight", "Qwen-Image"),
     ("head.modulation", "Wan"), ("double_stream_blocks.0.block.adaLN_modulation.1.bias", "HiDream"), ("double_layers.0.attn.w1q.weight", "AuraFlow"),
     ("txt_in.individual_token_refiner.blocks.0.adaLN_modulation.1.bias", "HunyuanVideo"), ("patchify_proj.weight", "LTX-Video"),

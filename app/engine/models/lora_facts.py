@@ -102,8 +102,9 @@ def _find_family(kind: Kind, entries: Mapping[str, Entry], words: Mapping[str, s
     for name, entry in entries.items():
         if _CROSS_NAME.search(name) and len(entry.shape) >= 2 and entry.shape[1] in _CROSS:
             return _CROSS[entry.shape[1]]
-    found = (each.name for each in FAMILIES.values() if any(mark in name for name in entries for mark in each.lora_marks))
-    return next(found, "") or _find_written(words)
+    marked = (each.name for each in FAMILIES.values() if any(mark in name for name in entries for mark in each.lora_marks))
+    found, written = next(marked, ""), _find_written(words)
+    return written if not found or (written and FAMILIES[written].loras_like == found) else found
 
 
 def _find_written(words: Mapping[str, str]) -> str:
@@ -154,10 +155,10 @@ def explain_misfit(facts: LoraFacts, model: Model) -> Sentence | None:
     """Say why a LoRA cannot be used with a model; None if it can, or nothing is known against it."""
     if facts.trouble is not None:
         return facts.trouble
-    if facts.family and (model.starter or facts.family != model.family):
+    family = FAMILIES.get(model.family)
+    if facts.family and (model.starter or facts.family not in (model.family, family.loras_like if family else "")):
         made_for = NAMES.get(facts.family, facts.family)
         return say("lora.family", "Made for {family}; {model} is another kind of model.", family=made_for, model=model.words)
-    family = FAMILIES.get(model.family)
     if facts.kind == "embedding" and not (family and family.prompt_weights):
         return say("lora.embedding-family", "Only SD 1.5 and SDXL take embeddings.")
     return None

@@ -194,7 +194,7 @@ def describe_need(
     tokens = -(-across // shape.pixels_a_token) * -(-down // shape.pixels_a_token) + shape.text_tokens
     strength = settings.guidance if guidance is None else guidance
     return Need(
-        model=model.id, kind="picture", batch=GUIDED_ROWS if is_guided(model, strength) else 1, heads=shape.heads,
+        model=model.id, kind="picture", batch=GUIDED_ROWS if is_guided(model, strength) and PICTURES[model.family].guidance == "rows" else 1, heads=shape.heads,
         kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
         causal=shape.causal, parts=_add_gguf_bytes(model), width=whole[0], height=whole[1],
         published="gguf" if model.gguf else "none", also_published=tuple(each.when for each in model.companions if each.when is not None),
@@ -219,5 +219,6 @@ def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:
 
 
 def is_guided(model: Model, guidance: float) -> bool:
-    """Tell whether this much guidance doubles the rows."""
-    return guidance > 1 and PICTURES[model.family].guided_rows
+    """Tell whether this much guidance doubles the work of a step. What is called twice for it and recommends none was distilled, and takes no notice."""
+    how = PICTURES[model.family].guidance
+    return guidance > 1 and (how == "rows" or (how == "calls" and model.settings.guidance > 1))

@@ -58,6 +58,9 @@ def test_needs_follow_the_size_and_the_guidance() -> None:
     assert model.describe_need(sd15, width=768, height=512).queries == 96 * 64
     assert model.describe_need(sd15, guidance=1.0).batch == 1
     assert model.describe_need(catalog.find("flux1-schnell"), guidance=3.5).batch == 1
+    chroma = catalog.find("chroma1-hd")
+    assert model.describe_need(chroma).batch == 1 and model.is_guided(chroma, 3.0), "the picture without the prompt in a call of its own"
+    assert not model.is_guided(catalog.find("flux2-klein"), 3.0), "distilled: guidance is taken no notice of"
     dia = model.describe_need(catalog.find("dia-1.6b"))
     assert (dia.batch, dia.heads, dia.kv_heads, dia.head_dim, dia.keys) == (2, 16, 4, 128, 3072)
 

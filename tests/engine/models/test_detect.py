@@ -112,9 +112,9 @@ OTHERS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         {"model.diffusion_model.input_blocks.0.0.weight": (32, 4, 3, 3), "conditioner.embedders.0.model.text_projection": (4, 4)},
     ),
     "Qwen-Image": ("detect.other-family", {"transformer_blocks.0.img_mod.1.weight": (2, 2)}),
-    "Chroma": (
+    "Chroma1 Radiance": (
         "detect.other-family",
-        {"distilled_guidance_layer.in_proj.bias": (2,), "double_blocks.0.img_attn.norm.key_norm.scale": (2,)},
+        {"distilled_guidance_layer.in_proj.bias": (2,), "nerf_image_embedder.embedder.0.weight": (2, 2)},
     ),
     "scaled fp8": ("detect.packed", {"double_blocks.0.img_attn.norm.key_norm.scale": (2,), "scaled_fp8": (2,), "x.scale_weight": (1,)}),
     "ComfyUI's own": ("detect.packed", {"layers.0.adaLN_modulation.0.weight": (2, 2), "layers.0.x.comfy_quant": (9,)}),

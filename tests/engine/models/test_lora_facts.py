@@ -25,6 +25,9 @@ LAYOUTS: dict[str, tuple[Shapes, dict[str, str], str]] = {
     "peft, SDXL": ({"unet.mid_block.attentions.0.transformer_blocks.0.attn2.to_v.lora_A.weight": (4, 2048)}, {}, "sdxl"),
     "diffusers, SD 1.5": ({"unet.up_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k.lora.down.weight": (4, 768)}, {}, "sd15"),
     "kohya, FLUX.1": ({"lora_unet_double_blocks_0_img_attn_proj.lora_down.weight": (16, 3072)}, {}, "flux"),
+    "kohya, Chroma": (
+        {"lora_unet_double_blocks_0_img_attn_proj.lora_down.weight": (16, 3072)}, {"modelspec.architecture": "chroma/lora"}, "chroma",
+    ),
     "diffusers, FLUX.1": ({"transformer.single_transformer_blocks.0.attn.to_k.lora_A.weight": (16, 3072)}, {}, "flux"),
     "diffusers, FLUX.2": ({"transformer.single_transformer_blocks.0.attn.to_qkv_mlp_proj.lora_A.weight": (16, 3072)}, {}, "flux2-klein"),
     "kohya, SD 3": ({"lora_unet_joint_blocks_0_context_block_attn_qkv.lora_down.weight": (16, 1536)}, {}, "sd3"),
@@ -135,5 +138,10 @@ def test_what_fits_and_why_not() -> None:
     why = explain_misfit(style, sdxl)
     assert why is not None and str(why) == "Made for SD 1.5; Stable Diffusion XL is another kind of model."
     assert explain_misfit(style, starter) is not None
+    chroma, unsaid = (
+        catalog.BY_ID["chroma1-hd"],
+        describe(entries({"lora_unet_double_blocks_0_img_attn_proj.lora_down.weight": (16, 3072)}), {}),
+    )
+    assert unsaid is not None and unsaid.family == "flux" and explain_misfit(unsaid, chroma) is None, "its makers may have left it unsaid"
     assert explain_misfit(words, sdxl) is None and (told := explain_misfit(words, flux)) is not None and told.key == "lora.embedding-family"
     assert explain_misfit(words, catalog.BY_ID["starter-voice"]) is not None

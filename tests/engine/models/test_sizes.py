@@ -95,6 +95,8 @@ REAL: dict[tuple[str, str], Callable[[], nn.Module]] = {
     ("pixart-sigma", "text_encoder"): t5,
     ("pixart-sigma", "transformer"): pixart,
     ("flux1-schnell", "transformer"): lambda: diffusers.FluxTransformer2DModel(guidance_embeds=False),
+    ("chroma1-hd", "text_encoder"): t5,
+    ("chroma1-hd", "transformer"): lambda: diffusers.ChromaTransformer2DModel(),
     ("flux2-klein", "text_encoder"): qwen,
     ("flux2-klein", "transformer"): klein,
     ("z-image-turbo", "transformer"): lambda: diffusers.ZImageTransformer2DModel(),
@@ -142,7 +144,7 @@ def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[st
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name
         assert part.role == "vae" or part.linear == shrinking(module), name
-    assert any(part.wide for part in row.parts) == (family in ("pixart-sigma", "sd3", "flux"))
+    assert any(part.wide for part in row.parts) == (family in ("pixart-sigma", "sd3", "flux", "chroma"))
 
 
 def test_a_voice_of_ones_own_counts_as_what_is_loaded_from_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from app.compat.planning.attention_calls import Call
 from app.engine.models.safetensors import Entry
@@ -69,8 +69,9 @@ class PictureFamily:
     """Whether all its text encoders are CLIP, which takes weighted words and embeddings."""
     uses_strength: bool = True
     """False: a start picture without a mask is edited by the prompt, and strength has no effect."""
-    guided_rows: bool = True
-    """Whether guidance doubles the rows; FLUX's distilled models take it as a number, or not at all."""
+    guidance: Literal["rows", "calls", "number"] = "rows"
+    """How its models compute the picture without the prompt: as a second row, in a call of its own, or not, as they take guidance as a number or
+    not at all."""
     spares_guidance: bool = True
     """Whether `quicker` can reuse the row without the prompt."""
     outer_share: float = 1.0
@@ -85,6 +86,8 @@ class PictureFamily:
     call_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Always passed to the pipeline's call."""
     load_arguments: Mapping[str, Any] = field(default_factory=dict)
+    asked_of_denoiser: Mapping[str, Any] = field(default_factory=dict)
+    """What its pipelines read in the denoiser's settings, and not every model says there."""
     chat_template: str = ""
     """Makes what its text encoder reads of a prompt, in Jinja; empty where that is the prompt."""
     encoders: tuple[Encoder, ...] = ()
@@ -98,6 +101,8 @@ class PictureFamily:
     """How the name that trainers write into a LoRA begins."""
     lora_marks: tuple[str, ...] = ()
     """Parts of a tensor's name that LoRAs of no family before this one have."""
+    loras_like: str = ""
+    """The family whose LoRAs have the same tensors: only their makers' words tell the two apart."""
     lora_width: int = 0
     """Numbers that a UNet's attention reads of each token."""
     guide_share: float = 0.0

@@ -23,7 +23,7 @@ FAMILY: Final = PictureFamily(
         "transformer": ("FluxTransformer2DModel",), "vae": VAE,
     },
     lambda width, height: (CLIP_L, t5(1, 256), *joint(1, 24, 128, text=256, masked=False, width=width, height=height)), _recognise,
-    "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack="unpack", negative_prompts=False, guided_rows=False,
+    "FluxImg2ImgPipeline", "FluxInpaintPipeline", unpack="unpack", negative_prompts=False, guidance="number",
     outer_share=0.04,
     numbered=NumberedGuidance(
         28, 3.5, 512, (("use_dynamic_shifting", True), ("shift", 3.0), ("base_shift", 0.5), ("max_shift", 1.15)), "guidance_in.in_layer.weight",

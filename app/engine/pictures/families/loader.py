@@ -53,6 +53,8 @@ def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[st
     loading = _PipelineLoader(folder, FAMILIES[model.family], plan, placement.make_disk_parts(plan, scratch))
     try:
         pipe = loading.load_single_file(companions, model) if model.single_file else loading.load_folder(companions)
+        denoiser = getattr(pipe, loading.family.denoiser)
+        denoiser.register_to_config(**{**loading.family.asked_of_denoiser, **denoiser.config})
         quantise.check_quantised(plan, placement.list_modules(pipe), model.parts)
         pipe.set_progress_bar_config(disable=True)
         if FEW_STEPS in companions:

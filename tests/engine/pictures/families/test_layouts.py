@@ -31,7 +31,7 @@ from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, list_parts, paint_with_diffusers, read_pixels
 
 PROMPT, STRENGTH, BEGIN = "a red ball", 0.7, "model.diffusion_model."
-FLOWING = ["sd3", "flux", "flux2-klein", "z-image"]
+FLOWING = ["sd3", "flux", "chroma", "flux2-klein", "z-image"]
 FIRST = ("sd15", "sdxl")
 """Whose files hold all parts; their folders are made with the layers of real ones, as the library's converter counts them."""
 
@@ -64,16 +64,16 @@ class Row:
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tiny models are narrower than the real ones, whose widths stand in a table, and for FLUX.1 in the library's converter."""
+    """The tiny models are narrower than the real ones, whose widths stand in a table, and for FLUX.1 and Chroma in the library's converters."""
     for name in FLOWING:
         family, width = picture_families.FAMILIES[name], 64 if name == "sd3" else 32
         encoders = tuple(replace(each, width=width) if each.width else each for each in family.encoders)
         monkeypatch.setitem(picture_families.FAMILIES, name, replace(family, encoders=encoders))
-    converter = single_file_utils.convert_flux_transformer_checkpoint_to_diffusers
-    room = dict(vars(single_file_utils))
-    exec(inspect.getsource(converter).replace("inner_dim = 3072", "inner_dim = 32"), room)
-    row: Any = single_file_model.SINGLE_FILE_LOADABLE_CLASSES["FluxTransformer2DModel"]
-    monkeypatch.setitem(row, "checkpoint_mapping_fn", room[converter.__name__])
+    for made in ("Flux", "Chroma"):
+        row: Any = single_file_model.SINGLE_FILE_LOADABLE_CLASSES[f"{made}Transformer2DModel"]
+        converter, room = row["checkpoint_mapping_fn"], dict(vars(single_file_utils))
+        exec(inspect.getsource(converter).replace("inner_dim = 3072", "inner_dim = 32"), room)
+        monkeypatch.setitem(row, "checkpoint_mapping_fn", room[converter.__name__])
 
 
 @pytest.fixture(scope="session")
@@ -199,6 +199,7 @@ def as_one_file(folder: Path, there: Path, family: str) -> Laid:
 
 ENCODERS = {
     "flux": {"text_encoder": "clip_l", "text_encoder_2": "t5xxl"},
+    "chroma": {"text_encoder": "t5xxl"},
     "sd3": {"text_encoder": "clip_l", "text_encoder_2": "clip_g", "text_encoder_3": "t5xxl"},
 }
 
@@ -420,6 +421,11 @@ TABLE = (
     Row("flux", "ComfyUI's folders", beside_its_parts, slow=True),
     Row("flux", "GGUF", as_gguf),
     Row("flux", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA)),
+    Row("chroma", "diffusers folder", as_saved, slow=True),
+    Row("chroma", "all in one", as_one_file),
+    Row("chroma", "ComfyUI's folders", beside_its_parts, slow=True),
+    Row("chroma", "GGUF", as_gguf, slow=True),
+    Row("chroma", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("flux2-klein", "diffusers folder", as_saved, slow=True),
     Row("flux2-klein", "ComfyUI's denoiser alone", denoiser_alone),
     Row("flux2-klein", "GGUF", as_gguf, slow=True),

@@ -51,7 +51,7 @@ def test_paints_what_plain_diffusers_paints(family: str, folders: dict[str, Path
     assert np.abs(read_pixels(list_parts(events)[0].path) - plain).max() <= 0.51 / 255
 
 
-@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
+@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "chroma", "flux2-klein", "z-image"])
 def test_starts_from_a_picture_as_plain_diffusers_does(
     family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path, decoded: list[torch.Tensor]
 ) -> None:
@@ -66,12 +66,12 @@ def test_starts_from_a_picture_as_plain_diffusers_does(
         told |= {"width": 64, "height": 64}
     else:
         told["strength"] = 0.7
-        if family in ("flux", "sd3", "z-image"):
+        if family in ("flux", "chroma", "sd3", "z-image"):
             told |= {"width": 64, "height": 64}
     assert_same(decoded[0], paint_with_diffusers(folders[family], model, "image", **told))
 
 
-@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "flux2-klein", "z-image"])
+@pytest.mark.parametrize("family", ["sd15", "sdxl", "sd3", "flux", "chroma", "flux2-klein", "z-image"])
 def test_paints_into_a_mask_and_leaves_the_rest_alone(family: str, folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
     mask = tmp_path / "mask.png"
     drawn = Image.new("L", (96, 96), 0)
