@@ -51,14 +51,19 @@ _LCM: Final = Companion(
 _LIGHTNING: Final = Companion(
     "few-steps", Source("ByteDance/SDXL-Lightning", ("sdxl_lightning_8step_lora.safetensors",), 394 * _MB), "OpenRAIL++"
 )
-_TINY_XL: Final = Companion(
-    "tiny-vae", Source("madebyollin/taesdxl", ("config.json", "diffusion_pytorch_model.safetensors"), 10 * _MB), "MIT"
-)
 _DENOISER: Final = ("transformer/*.safetensors", "transformer/*.index.json")
 
 
 def _make_gguf(repo: str, file: str, size_bytes: int, licence: str) -> Companion:
     return Companion("gguf", Source(repo, (file,), size_bytes), licence, instead_of=_DENOISER, when="gguf")
+
+
+def _make_tiny_vae(repo: str) -> Companion:
+    source = Source(f"madebyollin/{repo}", ("config.json", "diffusion_pytorch_model.safetensors"), 10 * _MB)
+    return Companion("tiny-vae", source, "MIT", optional=True)
+
+
+_TINY, _TINY_XL, _TINY_3, _TINY_FLUX = map(_make_tiny_vae, ("taesd", "taesdxl", "taesd3", "taef1"))
 
 
 def _make_xl_settings(guidance: float = 5.0, steps: int = 25, scheduler: str = "Euler") -> ModelSettings:
@@ -126,7 +131,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=ModelSettings(6, 1.5, "LCM", 512, 512, _SIZES_512, most=1024),
         plain=ModelSettings(25, 7.0, "DPM++ 2M Karras", 512, 512, _SIZES_512, most=1024),
         source=Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _HALF, 2_135 * _MB, _SAFE),
-        companions=(_LCM,), licence="CreativeML OpenRAIL-M",
+        companions=(_LCM, _TINY), licence="CreativeML OpenRAIL-M",
         note=say("catalog.sd15", "The lightest model that paints anything. With its LCM LoRA, 4 to 8 steps are enough. A good first download."),
     ),
     Model(
@@ -134,7 +139,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 2_567_463_684, linear=2_232_647_680), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(),
         source=Source("stabilityai/stable-diffusion-xl-base-1.0", _HALF, 6_773 * _MB, (*_SAFE, "vae/*.safetensors")),
-        companions=(_FIXED_VAE,), licence="OpenRAIL++",
+        companions=(_FIXED_VAE, _TINY_XL), licence="OpenRAIL++",
         note=say("catalog.sdxl", "Large, detailed pictures. Thousands of LoRAs are available."),
     ),
     Model(
@@ -153,7 +158,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=_UNET_XL,
         settings=ModelSettings(4, 0.0, "Euler a trailing", 512, 512, _SIZES_512, most=1024),
         source=Source("stabilityai/sdxl-turbo", _HALF, 6_773 * _MB, (*_SAFE, "vae/*.safetensors")),
-        companions=(_FIXED_VAE,), licence="Stability AI Non-Commercial Community",
+        companions=(_FIXED_VAE, _TINY_XL), licence="Stability AI Non-Commercial Community",
         note=say("catalog.sdxl-turbo", "Fast: 1 to 4 steps at 512 pixels. Its licence restricts commercial use."),
     ),
     Model(
@@ -162,7 +167,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_303 * _MB, (*_SAFE, "vae/*.safetensors")),
-        companions=(_FIXED_VAE,), licence="Apache-2.0",
+        companions=(_FIXED_VAE, _TINY_XL), licence="Apache-2.0",
         note=say("catalog.ssd-1b", "Half the size of SDXL: faster, lighter and nearly as good."),
     ),
     Model(
@@ -188,7 +193,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(24, 24, 64, pixels_a_token=16, text_tokens=333),
         settings=ModelSettings(28, 4.5, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("stabilityai/stable-diffusion-3.5-medium", _WHOLE, 16_400 * _MB, (*_SAFE, "text_encoders/*", "*/*.fp16*")),
-        licence="Stability AI Community", gated=True,
+        companions=(_TINY_3,), licence="Stability AI Community", gated=True,
         note=say("catalog.sd35", "Follows long prompts well and can write text in pictures. Accept its licence on Hugging Face first."),
     ),
     Model(
@@ -199,7 +204,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=256),
         settings=ModelSettings(4, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("black-forest-labs/FLUX.1-schnell", _WHOLE, 33_730 * _MB, _SAFE),
-        companions=(_make_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"),),
+        companions=(_make_gguf("city96/FLUX.1-schnell-gguf", "flux1-schnell-Q4_0.gguf", 6_770 * _MB, "Apache-2.0"), _TINY_FLUX),
         licence="Apache-2.0", gated=True,
         note=say("catalog.flux", "Very good pictures in 4 steps, but a large download. Accept its licence on Hugging Face first."),
     ),
@@ -209,7 +214,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(24, 24, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=ModelSettings(40, 3.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("lodestones/Chroma1-HD", _WHOLE, 27_500 * _MB, _SAFE),
-        companions=(_make_gguf("silveroxides/Chroma1-HD-GGUF", "Chroma1-HD-Q4_0.gguf", 5_430 * _MB, "Apache-2.0"),),
+        companions=(_make_gguf("silveroxides/Chroma1-HD-GGUF", "Chroma1-HD-Q4_0.gguf", 5_430 * _MB, "Apache-2.0"), _TINY_FLUX),
         licence="Apache-2.0",
         note=say("catalog.chroma", "Many styles, with negative prompts. Its 40 steps take far longer than the 4 of FLUX.1 schnell, and it filters nothing."),
     ),
@@ -229,7 +234,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         attention=Attention(30, 30, 128, pixels_a_token=16, text_tokens=512, masked=True),
         settings=ModelSettings(9, 0.0, "", 1024, 1024, _SIZES_1024, multiple=16),
         source=Source("Tongyi-MAI/Z-Image-Turbo", _WHOLE, 32_900 * _MB, _SAFE),
-        companions=(_make_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"),),
+        companions=(_make_gguf("unsloth/Z-Image-Turbo-GGUF", "z-image-turbo-Q4_K_M.gguf", 5 * _GB, "Apache-2.0"), _TINY_FLUX),
         licence="Apache-2.0",
         note=say("catalog.z-image", "Realistic pictures and readable text in 9 steps. Understands English and Chinese."),
     ),

@@ -85,6 +85,8 @@ class Companion:
     """Patterns of the model's own files that they replace."""
     when: Quantised | None = None
     """Needed only if the plan's weights are quantised this way; None: always."""
+    optional: bool = False
+    """Fetched with the model, which goes on without it."""
 
 
 @dataclass(frozen=True, slots=True)

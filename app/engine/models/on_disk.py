@@ -48,11 +48,10 @@ def locate(home: Home, model: Model, quantised: Quantised = "none") -> Located |
         there = {name: path for name, path in found if path is not None}  # what a single file lacks is reported when it is loaded
         return Located(Path(model.path), there) if model.starter or _is_there(model.path) else None
     folder_there = find_snapshot(home, list_sources(model, quantised)[0])
-    needed = {each.name: find_snapshot(home, each.source) for each in model.companions if each.when in (None, quantised)}
-    companions = {name: path for name, path in needed.items() if path is not None}
-    if folder_there is None or len(companions) < len(needed):
+    wanted = [(each, find_snapshot(home, each.source)) for each in model.companions if each.when in (None, quantised)]
+    if folder_there is None or any(path is None and not each.optional for each, path in wanted):
         return None
-    return Located(folder_there, companions)
+    return Located(folder_there, {each.name: path for each, path in wanted if path is not None})
 
 
 def _is_there(path: str) -> bool:

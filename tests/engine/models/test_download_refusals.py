@@ -176,6 +176,8 @@ def test_halves_of_other_programs_are_not_taken_for_models(fetching: Downloads, 
     assert on_disk.is_complete(found.folder, shards)
     (found.companions["few-steps"] / "lora.safetensors").unlink()
     assert on_disk.locate(place, MODEL) is None
+    spared = dataclasses.replace(MODEL, companions=(dataclasses.replace(MODEL.companions[0], optional=True),))
+    assert on_disk.locate(place, spared) == on_disk.Located(found.folder), "one that was fetched before goes on without it"
 
 
 @pytest.mark.parametrize(
