@@ -8,9 +8,10 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from app import __version__
 from app.base.clean_words import CleanFormatter
@@ -18,7 +19,8 @@ from app.base.commands import COMMANDS, START, STARTS, name_command
 from app.base.fast_import import pausing_collector, skipping_stubs
 from app.base.languages import word_for
 from app.base.proxies import set_socks_aside
-from app.base.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import BadUsage, Trouble
 from app.launcher import slot_lock
 
 EXIT_TROUBLE = 2
@@ -28,16 +30,71 @@ EXIT_UNREAD = 141
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells what it refuses in JSON too, where that was asked for."""
+    """Refuses in Hearth's sentences what cannot be read as options of a command; `main` tells them."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as fault:
+            known = tuple(str(each) for each in action.choices or () if each != "")
+            raise BadUsage(
+                say("command.choice", "{option} cannot be {value}. Choose one of: {known}.",
+                    option=self._name(action), value=str(value), known=known)
+            ) from fault  # fmt: skip
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as fault:
+            raise BadUsage(
+                say("command.number", "{option} must be a number, not {value}.", option=self._name(action), value=arg_string)
+            ) from fault
+
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError as fault:
+            raise BadUsage(say("command.no-value", "{option} needs a value after it.", option=self._name(action))) from fault
+
+    def _name(self, action: argparse.Action) -> str:
+        return action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
+
+    def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
+        near = get_close_matches(words[0].partition("=")[0], self._option_string_actions)
+        if words[0].startswith("-") and near:
+            raise BadUsage(
+                say("command.near-option", "There is no option {option}. Similar ones: {near}.", option=words[0], near=tuple(near))
+            )
+        raise BadUsage(
+            say("command.unknown", "{command} does not know what to do with {words}. See {command} --help.",
+                command=self.prog, words=" ".join(words))
+        )  # fmt: skip
 
     def error(self, message: str) -> NoReturn:
-        if "--json" in sys.argv or "--json" in (self.get_default("given") or ()):
-            print_refusal(message, "usage")
-        super().error(message)
+        """What is seldom wrong, in argparse's words: options that exclude each other, one cut too short, a command without its word."""
+        raise BadUsage(say("command.unread", "{command} cannot do that: {why}. See {command} --help.", command=self.prog, why=message))
 
 
 def print_refusal(words: str, code: str) -> None:
     print(json.dumps({"event": "failed", "sentence": words, "objections": [], "files": [], "code": code}), flush=True)
+
+
+def read(given: Sequence[str], starts: Mapping[str, str]) -> argparse.Namespace:
+    parser = Parser(prog=name_command(), description="Speech and pictures, made on your own computer.")
+    parser.add_argument("--version", action="version", version=f"hearth {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for name, (module, help_) in COMMANDS.items():
+        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
+        if name == given[0]:
+            with pausing_collector(), skipping_stubs():
+                import_module(module).add_arguments(command)
+    for name, help_ in starts.items():
+        if name not in COMMANDS:
+            commands.add_parser(name, help=help_)
+    args, unknown = parser.parse_known_args(given)
+    if unknown:
+        commands.choices[args.command].refuse_unknown(unknown)
+    return args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,32 +106,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return subprocess.call([sys.executable, str(START), *given])
     slot_lock.hold()
     set_socks_aside()
-    parser = Parser(prog=name_command(), description="Speech and pictures, made on your own computer.")
-    parser.set_defaults(given=given)
-    parser.add_argument("--version", action="version", version=f"hearth {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, (module, help_) in COMMANDS.items():
-        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
-        command.set_defaults(given=given)
-        if name == given[0]:
-            with pausing_collector(), skipping_stubs():
-                import_module(module).add_arguments(command)
-    for name, help_ in starts.items():
-        if name not in COMMANDS:
-            commands.add_parser(name, help=help_)
-    args, unknown = parser.parse_known_args(given)
-    if unknown:
-        commands.choices[args.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     if logging.lastResort is not None:  # which shows the warnings of a command
         logging.lastResort.setFormatter(CleanFormatter())
     try:
+        args = read(given, starts)
         code = int(import_module(COMMANDS[args.command][0]).main(args))
         print(end="", flush=True)
         return code
     except Trouble as trouble:
         words = (word_for(sys.stderr, part) for part in (trouble.sentence, *trouble.objections))
         print(f"hearth: {' '.join(words)}", file=sys.stderr)
-        if getattr(args, "json", False) and args.command != "doctor":  # which has printed what it can see
+        if "--json" in given and (isinstance(trouble, BadUsage) or given[0] != "doctor"):  # which has printed what it can see
             print_refusal(str(trouble), trouble.code)
         return EXIT_TROUBLE
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@ Errors that a person is told: a class for each that is caught by itself or answe
 
 Trouble                   what was asked cannot be done now
 ├── Impossible            nothing of what was asked can be done, on this machine or with these files
+├── BadUsage              the words of a command cannot be read
 ├── BadRequest       400  the request itself cannot be read or used
 ├── NeedsKey         401  an API without its key
 ├── WrongPassword    401
@@ -56,6 +57,10 @@ def _rebuild(kind: type[Trouble], sentence: Sentence, objections: tuple[Sentence
 
 class Impossible(Trouble):
     code = "impossible"
+
+
+class BadUsage(Trouble):
+    code = "usage"
 
 
 class BadRequest(Trouble):

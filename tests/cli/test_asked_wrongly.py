@@ -64,11 +64,31 @@ def test_what_is_impossible_is_told_before_anything_starts(
     assert not (home / "hearth.sqlite3").exists()
 
 
-def test_a_mistyped_option_is_json_too_and_shows_its_commands_own_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["paint", "x", "--bogus", "--json"])
+@pytest.mark.parametrize(
+    ("words", "told", "chinese"),
+    [
+        ("paint x --dtype int3", "--dtype cannot be int3. Choose one of: auto, float64,", "--dtype 不能是 int3。可选：auto、"),
+        ("paint x --guide-as lines", "--guide-as cannot be lines. Choose one of: edges.", "可选：edges。"),
+        ("models frob", "action cannot be frob. Choose one of: list, get,", "action 不能是 frob。可选：list、get"),
+        ("paint x --batch two", "--batch must be a number, not two.", "--batch 必须是数字"),
+        ("speak x --voice", "--voice needs a value after it.", "--voice 后面缺少一个值。"),
+        ("paint x --bach 2", "There is no option --bach. Similar ones: --batch", "没有 --bach 这个选项。相近的有：--batch"),
+        ("paint a boat", "paint does not know what to do with boat. See", "paint 不知道怎么处理 boat。请看"),
+        ("open --browser --no-browser", "not allowed with argument --browser. See", "not allowed with argument --browser。请看"),
+    ],
+)
+def test_words_that_cannot_be_read_are_told_in_hearths_own(
+    words: str, told: str, chinese: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    assert main([*words.split(), "--json"] if "open" not in words else words.split()) == job.TROUBLE
     seen = capsys.readouterr()
-    assert json.loads(seen.out)["code"] == "usage" and "--bogus" in seen.out and "--negative" in seen.err
+    assert told in seen.err and len(seen.err.splitlines()) == 1
+    if "open" not in words:
+        assert json.loads(seen.out)["code"] == "usage" and told in json.loads(seen.out)["sentence"]
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert main(words.split()) == job.TROUBLE
+    assert chinese in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("impossible", [lambda: find_scheduler("foo"), lambda: open_image("/nothere.png")])
