@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Final
 
 from app.base.bounded_json import parse_json
-from app.engine.pictures.files.foreign_settings import GRAPH, SAMPLERS, Found, RestoredSettings, restore
+from app.engine.pictures.files.foreign_settings import GRAPH, Found, RestoredSettings, list_lost, name_sampler, restore
 
 _NUMBERS: Final = re.compile(r"\d{1,6}")
 
@@ -22,19 +22,25 @@ class Names:
     """A field that it alone writes."""
     prompt: str
     negative: str
-    guidance: str
+    guidance: tuple[str, ...]
+    """The first that is there: what FLUX is told goes before the other one, which is 1 then."""
     sampler: str
     schedule: str = "scheduler"
     strength: str = ""
     within: str = ""
     """The field that holds all of them; empty: they stand at the top."""
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    """What it always writes, and what changes nothing."""
 
 
 PROGRAMS: Final = (
-    Names("metadata_scheme", "prompt", "negative_prompt", "guidance_scale", "sampler"),
-    Names("sui_image_params", "prompt", "negativeprompt", "cfgscale", "sampler", strength="initimagecreativity", within="sui_image_params"),
-    Names("positive_prompt", "positive_prompt", "negative_prompt", "cfg_scale", "scheduler", "", strength="strength"),
-)
+    Names("metadata_scheme", "prompt", "negative_prompt", ("guidance_scale",), "sampler", usual={"clip_skip": 2}),
+    Names(
+        "sui_image_params", "prompt", "negativeprompt", ("fluxguidancescale", "cfgscale"), "sampler", strength="initimagecreativity",
+        within="sui_image_params",
+    ),
+    Names("positive_prompt", "positive_prompt", "negative_prompt", ("guidance", "cfg_scale"), "scheduler", "", strength="strength"),
+)  # fmt: skip
 """Fooocus, SwarmUI, InvokeAI."""
 
 
@@ -51,12 +57,17 @@ def read_json(text: str) -> RestoredSettings:
     sizes = _NUMBERS.findall(str(told.get("resolution", "")))
     width, height = sizes[:2] if len(sizes) >= 2 else (told.get("width"), told.get("height"))
     strength = told.get(names.strength) if names.strength else None
-    from_picture = strength is not None and ("initimage" in told or "img2img" in str(told.get("generation_mode", "")))
+    beside = whole.get("sui_extra_data")  # where SwarmUI names the starting picture
+    started = "initimage" in told or (isinstance(beside, Mapping) and "initimage_filename" in beside)
+    from_picture = strength is not None and (started or str(told.get("generation_mode", "")).endswith(("img2img", "inpaint", "outpaint")))
+    guidance = next((told[each] for each in names.guidance if told.get(each) is not None), None)
+    changed = {name: value for name, value in told.items() if names.usual.get(name) != value}
     return restore(Found(
         str(told.get(names.prompt) or "").strip(), str(told.get(names.negative) or "").strip(), loras=tuple(list_loras(told)),
         sampler=name_sampler(str(told.get(names.sampler) or ""), str(told.get(names.schedule) or "") if names.schedule else ""),
-        numbers={"steps": told.get("steps"), "guidance": told.get(names.guidance), "seed": told.get("seed"), "width": width, "height": height},
+        numbers={"steps": told.get("steps"), "guidance": guidance, "seed": told.get("seed"), "width": width, "height": height},
         model=PurePath(str(model.get("name", "") if isinstance(model, dict) else model)).stem, strength=strength, from_picture=from_picture,
+        guided=any(told.get(each) for each in ("controlnetmodel", "controlnets")), lost=list_lost(changed),
     ))  # fmt: skip
 
 
@@ -77,13 +88,3 @@ def list_loras(told: Mapping[str, Any]) -> list[tuple[str, Any]]:
         elif isinstance(each, str):
             pairs.append((each, weights[place] if isinstance(weights, list) and place < len(weights) else 1.0))
     return [(PurePath(name).stem if name.endswith(".safetensors") else name, weight) for name, weight in pairs if name]
-
-
-def name_sampler(name: str, schedule: str) -> str:
-    """Return ComfyUI's and InvokeAI's sampler with its schedule as the tables have them."""
-    plain = name.lower().removesuffix("_gpu")
-    if plain.endswith("_k"):
-        plain, schedule = plain.removesuffix("_k"), "karras"
-    plain = {"euler_a": "euler a", "pndm": "plms"}.get(plain, plain)
-    known = SAMPLERS.get(plain, plain)
-    return f"{known} Karras" if schedule.lower() == "karras" and not known.endswith("Karras") else known

@@ -43,6 +43,10 @@ class Found:
     strength: Any
     from_picture: bool
     masked_only: bool = False
+    guided: bool = False
+    """By another picture."""
+    lost: tuple[str, ...] = ()
+    """What changed the picture and Hearth cannot do, in the program's words."""
 
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
@@ -70,6 +74,19 @@ SAMPLERS: Final[Mapping[str, str]] = {
 """Map A1111's and ComfyUI's sampler names to Hearth's."""
 AUTOMATIC: Final = ("", "automatic")
 """Samplers that leave it to the model."""
+USUAL: Final = ("", "automatic", "normal", "simple", "uniform", "sgm uniform", "sgm_uniform")
+"""Schedules as Hearth's samplers have them, or near."""
+NOTHING: Final = ("", "0", "0.0", "1", "none", "false", "default (model)", "automatic", "[]")
+"""Values of a setting that changes nothing."""
+LOST: Final = {
+    "clip skip": "Clip skip", "refiner": "Refiner", "variation seed": "Variation seed", "face restoration": "Face restoration", "tiling": "Tiling",
+    "vae": "VAE", "hires prompt": "Hires prompt", "hires steps": "Hires steps", "hires upscaler": "Hires upscaler", "adetailer model": "ADetailer model",
+    "dynamic thresholding enabled": "Dynamic thresholding", "freeu_enabled": "FreeU", "freeu": "FreeU", "shift": "Shift",
+    "clip_skip": "Clip skip", "clipstopatlayer": "Clip skip", "refiner_model": "Refiner", "refinermodel": "Refiner", "refinerupscale": "Refiner upscale",
+    "variationseed": "Variation seed", "seamlesstileable": "Tiling", "seamless_x": "Tiling", "hrf_enabled": "High resolution fix", "styles": "Styles",
+    "stop_at_clip_layer": "Clip skip",
+}  # fmt: skip
+"""Settings that change a picture and that Hearth does not have, by A1111's and Forge's names, then those of other programs."""
 
 
 def read_a1111(text: str) -> RestoredSettings:
@@ -77,26 +94,25 @@ def read_a1111(text: str) -> RestoredSettings:
     prompt, negative, written = split_a1111(text)
     settings = {name.lower(): value for name, value in written.items()}
     width, _, height = settings.get("size", "").partition("x")
-    sampler = settings.get("sampler", "")
-    if settings.get("schedule type", "automatic").lower() not in ("automatic", ""):
-        sampler = f"{sampler} {settings['schedule type']}"
+    sampler = name_sampler(settings.get("sampler", ""), settings.get("schedule type", ""))
+    guidance = settings.get("distilled cfg scale", settings.get("cfg scale"))  # Forge's, which FLUX is told; the other one is 1 then
     bare, loras = split_tags(prompt)
     return restore(Found(
         bare.strip(), negative.strip(), loras=loras, sampler=sampler,
-        numbers={"steps": settings.get("steps"), "guidance": settings.get("cfg scale"), "seed": settings.get("seed"), "width": width, "height": height,
+        numbers={"steps": settings.get("steps"), "guidance": guidance, "seed": settings.get("seed"), "width": width, "height": height,
                  "upscale": settings.get("hires upscale"), "mask_blur": settings.get("mask blur"), "masked_padding": settings.get("masked area padding")},
         model=settings.get("model", ""), strength=settings.get("denoising strength"),
         from_picture="denoising strength" in settings and "hires upscale" not in settings,
-        masked_only=settings.get("inpaint area", "").lower() == "only masked",
+        masked_only=settings.get("inpaint area", "").lower() == "only masked", guided="controlnet 0" in settings, lost=list_lost(settings),
     ))  # fmt: skip
 
 
 def split_a1111(text: str) -> tuple[str, str, dict[str, str]]:
     """Return the prompt, the negative prompt and the settings by A1111's names."""
-    *lines, last = text[:TEXT_MOST].strip().split("\n")
-    if not _STEPS.match(last):
-        lines, last = [*lines, last], ""
-    body = "\n".join(lines)
+    lines = text[:TEXT_MOST].strip().split("\n")
+    # Extensions write lines of their own behind it.
+    ends = max((place for place, line in enumerate(lines) if _STEPS.match(line)), default=len(lines))
+    body, last = "\n".join(lines[:ends]), ", ".join(lines[ends:])
     prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
     if prompt.startswith("Negative prompt:"):
         prompt, negative = "", prompt.removeprefix("Negative prompt:")
@@ -107,24 +123,47 @@ def read_comfyui(text: str) -> RestoredSettings:
     """Read a graph of nodes: the sampler holds the settings, or leads to the nodes that do, and its conditionings lead to the prompts."""
     graph: dict[str, Any] = parse_json(text, GRAPH)
     sampler = _gather_settings(graph)
-    latent = _inputs(_find_node(graph, sampler.get("latent_image")))
+    latent = _latent_of(graph, sampler)
     loaders = [_inputs(node) for node in graph.values() if "Loader" in _class_of(node)]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
-    name = str(sampler.get("sampler_name", "")).removesuffix("_gpu")
-    if sampler.get("scheduler") == "karras":
-        name = f"{SAMPLERS.get(name, name)} Karras"
-    denoise = sampler.get("denoise", 1)
+    denoise = _read_plain(graph, sampler, "denoise")
     positive = sampler.get("positive", sampler.get("conditioning"))
     guidance = _find_value(graph, positive, ("guidance",), float | int)
+    classes = [_class_of(node) for node in graph.values()]
+    lost = [(name, value) for node in graph.values() for name, value in _inputs(node).items() if name == "stop_at_clip_layer"]
     return restore(Found(
         _find_text(graph, positive), _find_text(graph, sampler.get("negative")),
         loras=tuple((str(each["lora_name"]), each.get("strength_model", 1.0)) for each in loaders if "lora_name" in each),
-        numbers={"steps": _read_plain(sampler.get("steps")), "guidance": _read_plain(sampler.get("cfg")) if guidance is None else guidance,
-                 "seed": _read_plain(sampler.get("seed", sampler.get("noise_seed"))), "width": _read_plain(latent.get("width")),
-                 "height": _read_plain(latent.get("height"))},
-        sampler=name, model=Path(named).stem, strength=_read_plain(denoise),
-        from_picture=isinstance(denoise, int | float) and denoise < 1,
+        numbers={"steps": _read_plain(graph, sampler, "steps"), "guidance": _read_plain(graph, sampler, "cfg") if guidance is None else guidance,
+                 "seed": _read_plain(graph, sampler, "seed" if "seed" in sampler else "noise_seed"), "width": _read_plain(graph, latent, "width"),
+                 "height": _read_plain(graph, latent, "height")},
+        sampler=name_sampler(str(sampler.get("sampler_name", "")), str(sampler.get("scheduler", ""))), model=Path(named).stem, strength=denoise,
+        from_picture=isinstance(denoise, int | float) and denoise < 1, guided=any("ControlNetApply" in each for each in classes),
+        lost=list_lost(dict(lost) | {each: True for each in classes if each.lower().startswith("freeu")}),
     ))  # fmt: skip
+
+
+def name_sampler(name: str, schedule: str) -> str:
+    """Return a sampler with its schedule as `SAMPLERS` has them: A1111 writes "DPM++ 2M" and "Karras", ComfyUI dpmpp_2m and karras, InvokeAI
+    dpmpp_2m_k. A schedule that no sampler of Hearth's has stays in the name, so that it is told."""
+    plain, schedule = name.lower().removesuffix("_gpu"), schedule.lower()
+    if plain.endswith("_k"):
+        plain, schedule = plain.removesuffix("_k"), "karras"
+    plain = {"euler_a": "euler a", "pndm": "plms"}.get(plain, plain)
+    known = SAMPLERS.get(plain, name)
+    if schedule in USUAL or known.lower().endswith(schedule):
+        return known
+    return f"{known} {schedule.title()}"
+
+
+def list_lost(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name what of a program's settings changed the picture and cannot be taken over, each once, with its value."""
+    found: dict[str, str] = {}
+    for name, value in told.items():
+        said, value = LOST.get(name.lower()), value.get("name") if isinstance(value, dict) else value
+        if said and str(value).strip().lower() not in NOTHING:
+            found.setdefault(said, "" if str(value).lower() == "true" else str(value).strip()[:40])
+    return tuple(f"{said} {value}".rstrip() for said, value in found.items())
 
 
 _PARTS: Final = ("noise", "guider", "sampler", "sigmas")
@@ -133,17 +172,26 @@ _PARTS: Final = ("noise", "guider", "sampler", "sigmas")
 
 def _gather_settings(graph: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of the node that samples, with those of the nodes that it is put together from; raise StopIteration if there is none."""
-    whole = (_inputs(node) for node in graph.values() if "KSampler" in _class_of(node) or "SamplerCustom" in _class_of(node))
-    sampler = next(each for each in whole if "positive" in each or "guider" in each)
+    whole = [_inputs(node) for node in graph.values() if "KSampler" in _class_of(node) or "SamplerCustom" in _class_of(node)]
+    samplers = [each for each in whole if "positive" in each or "guider" in each]
+    sampler = next(iter(sorted(samplers, key=lambda each: "width" not in _latent_of(graph, each))))  # one that enlarges may stand before it
     gathered: dict[str, Any] = {}
     for link in _PARTS:
         gathered |= _inputs(_find_node(graph, sampler.get(link)))
     return gathered | sampler
 
 
-def _read_plain(value: Any) -> Any:
-    """Return a plain value; a link to another node counts as none."""
-    return None if isinstance(value, list | dict) else value
+def _latent_of(graph: Mapping[str, Any], sampler: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _inputs(_find_node(graph, sampler.get("latent_image")))
+
+
+def _read_plain(graph: Mapping[str, Any], inputs: Mapping[str, Any], name: str) -> Any:
+    """Return a plain value, which may lie in a node of its own, as PrimitiveInt; what is calculated counts as none."""
+    value = inputs.get(name)
+    if isinstance(value, list):
+        node = _inputs(_find_node(graph, value))
+        value = next((node[each] for each in (name, "value", "int", "float", "number") if each in node), None)
+    return None if isinstance(value, list | dict | bool) else value
 
 
 def _find_node(graph: Mapping[str, Any], link: Any) -> Mapping[str, Any]:
@@ -180,6 +228,8 @@ def _find_value(graph: Mapping[str, Any], link: Any, keys: Sequence[str], kind: 
         if not name or name in visited:
             continue
         visited.add(name)
+        if _class_of(graph.get(name)) == "ConditioningZeroOut":  # of the words before it nothing is left
+            continue
         inputs = _inputs(graph.get(name))
         links = []
         for key in keys:
@@ -222,6 +272,10 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
         yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
         yield ADD_IMAGE
+    if found.guided:
+        yield ADD_GUIDE
+    if found.lost:
+        yield say_to_all("restore.lost", "Hearth does not have these settings, so they were left out: {names}.", names=found.lost)
     if found.sampler.lower() not in AUTOMATIC and not sampler_known:
         yield say_to_all("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
     for name in unused:

@@ -120,8 +120,14 @@ def _read_ours(text: str) -> RestoredSettings:
     return RestoredSettings(request, list_by_hand(request))
 
 
+CHARSETS: Final = (b"ASCII\0\0\0", b"UNICODE\0", b"JIS\0\0\0\0\0", b"\0" * 8)
+"""What EXIF puts before a comment; Fooocus leaves it away."""
+
+
 def _decode_comment(exif: bytes) -> str:
-    """Decode the EXIF user comment in which A1111 stores its lines in JPEG and WebP, with a prefix that names the
-    encoding."""
-    kind, body = exif[:8], exif[8:]
-    return body.decode("utf-16-be" if kind.startswith(b"UNICODE") else "utf-8", errors="replace")
+    """Decode the EXIF user comment in which A1111, Fooocus and SwarmUI store their lines in JPEG and WebP."""
+    kind, body = (exif[:8], exif[8:]) if exif[:8] in CHARSETS else (b"", exif)
+    if kind != b"UNICODE\0":
+        return body.rstrip(b"\0").decode("utf-8", errors="replace")
+    big = body[::2].count(0) >= body[1::2].count(0)  # A1111's in either order of bytes, SwarmUI's little endian
+    return body.decode("utf-16-be" if big else "utf-16-le", errors="replace")

@@ -72,7 +72,7 @@ def test_reads_a1111(tmp_path: Path) -> None:
         "masterpiece, a castle: on a hill \nwith two lines", negative="blurry, bad hands,\nextra fingers", steps=30,
         scheduler="DPM++ 2M Karras", guidance=6.5, seed=123456, width=512, height=768, loras=(Lora("ink_wash", 0.8),),
     )  # fmt: skip
-    assert keys(restored) == ["owner.model"]
+    assert keys(restored) == ["owner.model", "restore.lost"]
 
 
 def test_reads_a1111_of_old_of_jpeg_and_with_what_does_not_fit(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_reads_comfyui(tmp_path: Path) -> None:
         "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, scheduler="DPM++ 2M Karras", width=512, height=640,
         loras=(Lora("ink.safetensors"),),
     )  # fmt: skip
-    assert keys(restored) == ["owner.model", "restore.number"], "its seed has more than 32 bits"
+    assert keys(restored) == ["owner.model", "restore.guide", "restore.number"], "its seed has more than 32 bits"
 
 
 @pytest.mark.parametrize("kind", ["conditioning", "text"])
@@ -187,8 +187,107 @@ def test_reads_what_fooocus_swarmui_and_invokeai_store_as_json(text: dict[str, A
     )  # fmt: skip
 
 
+FORGE = (
+    "a lighthouse in fog\nSteps: 20, Sampler: Euler, Schedule type: Simple, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 42, Size: 896x1152, "
+    "Model hash: d5d1e2a8b0, Model: flux1-dev-Q8_0, Version: f2.0.1v1.10.1-previous-313-g8a042934, Module 1: ae, Module 2: clip_l, Module 3: t5xxl_fp16"
+)
+A1111_TODAY = (
+    "a lighthouse, (fog:1.2)\nNegative prompt: blurry\nSteps: 25, Sampler: DPM++ 2M, Schedule type: Karras, CFG scale: 7, Seed: 7, Size: 512x768, "
+    "Model hash: 6ce0161689, Model: v1-5-pruned, VAE hash: 735e4c3a44, VAE: vae-ft-mse-840000-ema-pruned.safetensors, Denoising strength: 0.45, "
+    'Clip skip: 2, Hires upscale: 2, Hires steps: 15, Hires upscaler: Latent, TI hashes: "easynegative: c74b4e810b03", Version: v1.10.1\n'
+    "Template: a lighthouse, __weather__"
+)
+KLEIN = {
+    "1": {"class_type": "UNETLoader", "inputs": {"unet_name": "flux-2-klein-4b.safetensors", "weight_dtype": "default"}},
+    "4": {"class_type": "CLIPTextEncode", "inputs": {"text": ["20", 0], "clip": ["2", 0]}},
+    "5": {"class_type": "ConditioningZeroOut", "inputs": {"conditioning": ["4", 0]}},
+    "6": {"class_type": "EmptyFlux2LatentImage", "inputs": {"width": ["21", 0], "height": ["22", 0], "batch_size": 1}},
+    "7": {"class_type": "KSamplerSelect", "inputs": {"sampler_name": "euler"}},
+    "8": {"class_type": "Flux2Scheduler", "inputs": {"steps": 4, "width": ["21", 0], "height": ["22", 0]}},
+    "9": {"class_type": "RandomNoise", "inputs": {"noise_seed": 42}},
+    "10": {"class_type": "CFGGuider", "inputs": {"model": ["1", 0], "positive": ["4", 0], "negative": ["5", 0], "cfg": 1}},
+    "11": {"class_type": "SamplerCustomAdvanced", "inputs": {
+        "noise": ["9", 0], "guider": ["10", 0], "sampler": ["7", 0], "sigmas": ["8", 0], "latent_image": ["6", 0]}},
+    "20": {"class_type": "PrimitiveStringMultiline", "inputs": {"value": "a lighthouse in fog"}},
+    "21": {"class_type": "PrimitiveInt", "inputs": {"value": 1024}},
+    "22": {"class_type": "PrimitiveInt", "inputs": {"value": 768}},
+}  # fmt: skip
+ENLARGED = {  # its second pass stands before the first one
+    "2": {"class_type": "KSampler", "inputs": {"seed": 9, "steps": 10, "cfg": 8, "sampler_name": "euler", "scheduler": "normal", "denoise": 0.5,
+                                               "model": ["4", 0], "positive": ["6", 0], "negative": ["7", 0], "latent_image": ["8", 0]}},
+    "8": {"class_type": "LatentUpscaleBy", "inputs": {"scale_by": 2, "samples": ["3", 0]}},
+    "13": {"class_type": "CLIPSetLastLayer", "inputs": {"stop_at_clip_layer": -2, "clip": ["4", 1]}},
+    **COMFY, "3": {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "seed": 7}},
+}  # fmt: skip
+FOOOCUS_255 = FOOOCUS | {
+    "adm_guidance": "(1.5, 0.8, 0.3)", "base_model_hash": "aeb7e9e689", "clip_skip": 2, "performance": "Speed", "refiner_model": "None",
+    "refiner_switch": 0.5, "sharpness": 2, "vae": "Default (model)", "full_prompt": ["cinematic still a bottle"], "lora_combined_1": "offset : 0.1",
+}  # fmt: skip
+SWARM_STARTED = {
+    "sui_image_params": {
+        "prompt": "a bottle", "model": "flux1-dev", "seed": 7, "steps": 16, "cfgscale": 1.0, "fluxguidancescale": 3.5, "width": 1248, "height": 1824,
+        "sampler": "euler", "scheduler": "beta", "initimagecreativity": 0.6, "clipstopatlayer": -2, "swarm_version": "0.9.8.1"},
+    "sui_extra_data": {"date": "2026-07-18", "initimage_filename": "raw/x.png"},
+    "sui_models": [{"name": "flux1-dev.safetensors", "param": "model", "hash": "0x84fc41ea"}],
+}  # fmt: skip
+INVOKE_FLUX = {
+    "generation_mode": "flux_txt2img", "positive_prompt": "a lake", "width": 1360, "height": 768, "seed": 3, "steps": 30, "guidance": 4, "cfg_scale": 1,
+    "scheduler": "euler", "model": {"key": "k", "name": "FLUX Dev", "base": "flux", "hash": "blake3:x"}, "clip_skip": 0, "app_version": "6.10.0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "request_", "notes"),
+    [
+        ("parameters", FORGE, PictureRequest(
+            "a lighthouse in fog", steps=20, guidance=3.5, seed=42, width=896, height=1152, scheduler="Euler"), ["owner.model"]),
+        ("parameters", A1111_TODAY, PictureRequest(
+            "a lighthouse, (fog:1.2)", negative="blurry", steps=25, guidance=7.0, seed=7, width=512, height=768, scheduler="DPM++ 2M Karras",
+            upscale=2, hires=True, hires_strength=0.45), ["owner.model", "restore.lost"]),
+        ("prompt", KLEIN, PictureRequest(
+            "a lighthouse in fog", steps=4, guidance=1.0, seed=42, width=1024, height=768, scheduler="Euler"), ["owner.model"]),
+        ("prompt", ENLARGED, PictureRequest(
+            "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, seed=7, width=512, height=640, scheduler="DPM++ 2M Karras",
+            loras=(Lora("ink.safetensors"),)), ["owner.model", "restore.guide", "restore.lost"]),
+        ("parameters", FOOOCUS_255, PictureRequest(
+            "a bottle", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
+            scheduler="DPM++ 2M SDE"), ["owner.model", "restore.lost"]),
+        ("parameters", SWARM_STARTED, PictureRequest(
+            "a bottle", steps=16, guidance=3.5, seed=7, width=1248, height=1824, strength=0.6),
+            ["owner.model", "restore.image", "restore.lost", "restore.sampler"]),
+        ("invokeai_metadata", INVOKE_FLUX, PictureRequest(
+            "a lake", steps=30, guidance=4.0, seed=3, width=1360, height=768, scheduler="Euler"), ["owner.model"]),
+    ],
+)  # fmt: skip
+def test_reads_what_each_tool_writes_today(name: str, text: Any, request_: PictureRequest, notes: list[str], tmp_path: Path) -> None:
+    written = text if isinstance(text, str) else json.dumps(text)
+    restored = picture_settings.read(write_text(tmp_path / "p.png", **{name: written}))
+    assert (restored.request, keys(restored)) == (request_, notes)
+
+
+def test_what_is_left_out_is_named_as_the_program_named_it() -> None:
+    lost = next(str(each) for each in foreign_settings.read_a1111(A1111_TODAY).notes if each.key == "restore.lost")
+    assert lost.endswith("left out: VAE vae-ft-mse-840000-ema-pruned.safetensors, Clip skip 2, Hires steps 15, Hires upscaler Latent.")
+    assert not foreign_settings.list_lost({"clip skip": "1", "tiling": "False", "refiner_model": "None", "seamless_x": False})
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        b"UNICODE\0" + A1111_TODAY.encode("utf-16-be"), b"UNICODE\0" + A1111_TODAY.encode("utf-16-le"),
+        b"ASCII\0\0\0" + A1111_TODAY.encode(), A1111_TODAY.encode() + b"\0",
+    ],
+)  # fmt: skip
+def test_reads_a_comment_however_its_program_encodes_it(comment: bytes, tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0x9286] = comment
+    for ending in ("jpg", "webp"):
+        Image.new("RGB", (8, 8)).save(tmp_path / f"p.{ending}", exif=exif)
+        assert picture_settings.read(tmp_path / f"p.{ending}").request.negative == "blurry"
+
+
 def test_other_programs_always_find_a_sampler(tmp_path: Path) -> None:
-    """sd-parsers takes a picture without one for none of A1111's; Hearth reads it as the model's own."""
+    """sd-parsers takes a picture without one for none of A1111_TODAY's; Hearth reads it as the model's own."""
     picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "p.png", PictureRequest("a ball", steps=4, width=64, height=64), "FLUX")
     text = picture_settings.read_text(tmp_path / "p.png")
     assert "Sampler: Automatic" in text
