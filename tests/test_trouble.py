@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from app.base.languages import ENGLISH, languages, templates
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import BadRequest, DiskFull, QuotaMet, Trouble
 from app.engine.jobs.events import Failed, Note
@@ -48,8 +49,10 @@ def test_no_renamed_key_changes_what_is_decided(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(TOP / name)
     for file in (tmp_path / "app").rglob("*.py"):
         rename_keys(file)
-    table = tmp_path / "app" / "base" / "locale" / "zh.json"
-    table.write_text(json.dumps({f"zz.{key}": words for key, words in json.loads(table.read_text("utf-8")).items()}), "utf-8")
+    for code in set(languages()) - {ENGLISH}:
+        table = tmp_path / "app" / "base" / "locale" / f"{code}.json"
+        words = templates(code)  # the comma is asked for by its key
+        table.write_text(json.dumps({"word.comma": words["word.comma"], **{f"zz.{key}": each for key, each in words.items()}}), "utf-8")
     begun = [begin_to_decide(place) for place in (TOP, tmp_path)]
     as_it_is, renamed = (read_decisions(each) for each in begun)
     assert len(as_it_is) > 50

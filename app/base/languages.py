@@ -27,9 +27,7 @@ class Naming:
     """How a language is named."""
 
     name: str
-    """By itself."""
-    short: str
-    """On the page's switch."""
+    """By itself, as on the page's switch."""
     tags: tuple[str, ...]
     """In HTML, by the first; browsers may ask for any."""
 
@@ -38,7 +36,7 @@ class Naming:
 def languages() -> dict[str, Naming]:
     """Load the table: each language's code and its names."""
     table = json.loads((FOLDER / "languages.json").read_text("utf-8"))
-    return {code: Naming(row["name"], row["short"], tuple(row["tags"])) for code, row in table.items()}
+    return {code: Naming(row["name"], tuple(row["tags"])) for code, row in table.items()}
 
 
 @cache

@@ -78,12 +78,11 @@ def empty_window() -> gr.Blocks:
 
 
 def build_head() -> None:
-    names = " / ".join(each.name for each in languages().values())
-    shorts = " / ".join(f'<span lang="{each.tags[0]}">{each.short}</span>' for each in languages().values())
+    names = "".join(f'<option value="{code}" lang="{each.tags[0]}">{each.name}</option>' for code, each in languages().items())
     gr.HTML(
         f"""
 <h1><a class="h-brand" href="./" aria-label="Hearth"><img src="hearth/static/icon-64.png" alt=""><span>Hearth</span></a></h1>
-<div class="h-switches"><button data-h-act="help" aria-label="?">?</button><button data-h-act="language" aria-label="{names}" title="{names}">{shorts}</button>
+<div class="h-switches"><button data-h-act="help" aria-label="?">?</button><select data-h-act="language" aria-label="language">{names}</select>
 <button data-h-act="chime" aria-label="chime">&#9834;</button>
 <button data-h-act="light" aria-label="light / dark">&#9680;</button></div>
 <div class="h-away-note" role="alert"></div>

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from app.base.languages import languages
 from tests.support.both_servers import served
 from tests.support.window import SETTLED, Visit, go, needs_chromium
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
-NAMES = {"Hearth", "English / 中文", "En", "LoRA", "Esc", "Ctrl Enter", "⌘ Enter"}
+NAMES = {"Hearth", *(each.name for each in languages().values()), "LoRA", "Esc", "Ctrl Enter", "⌘ Enter"}
 """And the keys of a keyboard."""
 LEFT = """() => {
   // What this machine calls itself, and texts for models that read English.

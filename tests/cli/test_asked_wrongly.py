@@ -18,6 +18,7 @@ import pytest
 from app.__main__ import main
 from app.base import proxies
 from app.base.commands import COMMANDS, WORDS, name_command
+from app.base.languages import languages, templates
 from app.base.trouble import Trouble
 from app.cli import completion, job, output_file
 from app.engine.jobs.events import Failed
@@ -25,7 +26,6 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import find_scheduler
 from app.engine.pictures.run.input_images import open_image
 from tests.support import light_engine
-from tests.support.places import TOP
 from tests.support.sentences import find_spoken
 
 pytestmark = pytest.mark.long
@@ -140,7 +140,7 @@ def test_what_ctrl_c_stopped_goes_on_by_the_same_command(home: Path, capsys: pyt
 
 
 def test_every_sentence_has_one_name_for_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    told = {text for _, text, _ in find_spoken()} | {*json.loads((TOP / "app" / "base" / "locale" / "zh.json").read_text("utf-8")).values()}
+    told = {text for _, text, _ in find_spoken()} | {each for code in languages() for each in templates(code).values()}
     named = re.compile(rf"(?<![\w{{/])hearth (?:{'|'.join(COMMANDS)})\b|(?<!python3 )start\.py (?:{'|'.join(COMMANDS)}|repair|add|back)\b")
     assert not [each for each in told if named.search(each)]
     assert name_command() in ("python3 start.py", "Hearth.bat")

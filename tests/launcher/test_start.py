@@ -677,7 +677,7 @@ CHINESE = {"LC_ALL": "", "LANG": "zh_CN.UTF-8"}
         ({}, "takes one or more of: bell, test, tone, void."),
         (CHINESE, "后面请写以下的一个或几个：bell、test、tone、void。"),
         ({**CHINESE, "PYTHONIOENCODING": "latin-1"}, "takes one or more of: bell, test, tone, void."),
-        ({**CHINESE, "LC_ALL": "de_DE.UTF-8"}, "takes one or more of: bell, test, tone, void."),
+        ({**CHINESE, "LC_ALL": "nb_NO.UTF-8"}, "takes one or more of: bell, test, tone, void."),
     ],
 )
 def test_it_speaks_the_systems_language_where_the_console_can_print_it(language: dict[str, str], said: str, checkout: Checkout) -> None:

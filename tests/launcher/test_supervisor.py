@@ -231,7 +231,7 @@ def test_who_ends_the_start_ends_hearth(broken: Checkout) -> None:
     until(lambda: not Path(f"/proc/{inner[0]}").exists(), 10)
 
 
-@pytest.mark.parametrize("accept", ["", "en", "zh", "zh-TW,en", "de,zh"])
+@pytest.mark.parametrize("accept", ["", "en", "zh", "zh-TW,en", "xx,zh"])
 @pytest.mark.parametrize("cookie", ["", "hearth_language=en", "a=b; hearth_language=zh"])
 def test_the_page_speaks_the_windows_language(accept: str, cookie: str) -> None:
     from email.message import Message

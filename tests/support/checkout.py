@@ -9,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from app.base.languages import FOLDER
 from app.launcher import console, slots
 from tests.support.places import TOP
 
@@ -98,8 +99,7 @@ NEEDED = (
         )
     ),
     "app/launcher/release_keys.txt",
-    "app/base/locale/languages.json",
-    "app/base/locale/zh.json",
+    *(path.relative_to(TOP).as_posix() for path in sorted(FOLDER.glob("*.json"))),
 )
 """What start.py has at hand before there is an environment."""
 

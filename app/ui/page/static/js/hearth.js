@@ -140,12 +140,6 @@ onPage("click", (event) => {
   if (act === "light") {
     localStorage.setItem("hearth_light", document.body.classList.contains("dark") ? "light" : "dark");
     document.body.classList.toggle("dark");
-  } else if (act === "language") {
-    const tags = JSON.parse(document.querySelector("script[data-languages]").dataset.languages), codes = Object.keys(tags);
-    const now = codes.findIndex((each) => tags[each] === document.documentElement.lang);
-    const next = codes[(now + 1) % codes.length];
-    document.cookie = `hearth_language=${next}; path=/; max-age=31536000; samesite=lax`;
-    location.reload();
   }
 });
 
@@ -157,6 +151,23 @@ area("button.label-wrap", (fold) => {
 area('[data-h-act="light"]', (button) => {
   button.title = t("light.label", "Switch between light and dark");
   button.setAttribute("aria-label", button.title);
+});
+
+area('[data-h-act="language"]', (list) => {
+  list.title = t("language.label", "Language");
+  list.setAttribute("aria-label", list.title);
+  if (list.onchange) return;
+  list.querySelector(`[lang="${document.documentElement.lang}"]`).selected = true;
+  list.onchange = () => {
+    document.cookie = `hearth_language=${list.value}; path=/; max-age=31536000; samesite=lax`;
+    location.reload();
+  };
+  // Under Windows an arrow chooses at once, and a language on the way would load the page: it opens the list.
+  list.onkeydown = (event) => {
+    if (!list.showPicker || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
+    event.preventDefault();
+    list.showPicker();
+  };
 });
 
 ask("hearth/words").catch(() => ({})).then((words) => {
