@@ -48,7 +48,7 @@ from app.ui.state.hearing_desk import find_cues
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
 from app.ui.tabs import book, edit_parts, hear_script, help, machine_view, paint_view, pronunciation_list, speak_view, voice_shelf
-from app.ui.tabs.shelf import name_chapter
+from app.ui.tabs.shelf import name_chapter, name_file
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 RESULT_TYPES: Final = {
@@ -60,8 +60,6 @@ SHORT_TEXT_MOST: Final = 20_000
 SHOWN_SMALLER: Final = ("text", "width", "height")
 """Fields of a retried request that the page puts back into its form."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
-FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
-"""What some file systems take in no name."""
 
 
 class LiveAsked(Asked):
@@ -254,7 +252,7 @@ def send_encoded(path: Path, wanted: Format, title: str) -> Response:
         content = encode_picture(path, Wanted(wanted))
     except OSError:  # moved since, or another program's
         return Response(status_code=404)
-    called = quote(f"{FORBIDDEN.sub(' ', title).strip() or path.stem}.{ENDINGS[wanted]}", safe="")
+    called = quote(name_file(path, title, f".{ENDINGS[wanted]}"), safe="")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{called}", "X-Content-Type-Options": "nosniff"}
     return Response(content, media_type=f"image/{wanted}", headers=headers)
 
@@ -391,7 +389,7 @@ def send_file(path: Path, download: bool = False, title: str = "") -> Response:
         return Response(status_code=404)
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=3600"}
     try:
-        called = f"{FORBIDDEN.sub(' ', title).strip() or path.stem}{path.suffix}"
+        called = name_file(path, title, path.suffix)
         return HeldFile(path, media_type=media_type, headers=headers, filename=called if download else None)
     except FileNotFoundError:  # moved since
         return Response(status_code=404)

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import gradio as gr
 import numpy as np
+import soundfile
 from PIL import Image
 
 from app.compat.machine.hardware import Hardware
@@ -78,6 +79,8 @@ def keep_creation(desk: Desk, request: Request, name: str) -> Creation:
     folder.mkdir(parents=True)
     if name.endswith(".wav"):
         sound.write(folder / name, np.zeros(16_000, np.float32), 16_000)
+    elif name.endswith(".mp3"):
+        soundfile.write(folder / name, np.zeros(16_000, np.float32), 16_000)
     else:
         Image.new("RGB", (8, 8)).save(folder / name)
     made = RunSummary(model="", seconds=0.0, rate=0.0, unit="", elapsed_s=0.0, highest_bytes=0, whole=True, plan="{}")

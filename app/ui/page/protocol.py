@@ -115,7 +115,7 @@ ROUTES: Final = (
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "until", "earlier")),
     Address("hearth/shelf/empty", "POST"),
     Address("hearth/shelf/{id}/{act}", "POST"),
-    Address("hearth/export", fields=("ids", "audiobook", "settings", "title")),
+    Address("hearth/export", fields=("ids", "audiobook", "mp3", "settings", "title")),
     Address("hearth/albums/{act}", "POST", ("ids", "album", "value")),
     Address("hearth/project", fields=("album",)),
     Address("hearth/project", "POST"),

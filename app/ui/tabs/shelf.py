@@ -34,6 +34,7 @@ from app.engine.models.catalog import list_credits, name_model
 from app.engine.models.model_names import word_name
 from app.engine.speech.book.book import TITLE_MOST
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
+from app.engine.speech.sound.recode import add_cover, recode
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.state.asked import Asked, Id, Word
@@ -49,6 +50,8 @@ ZIP_MOST: Final = 500
 CHAPTER_LETTERS: Final = 80
 TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
+FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
+"""What some file systems take in no name."""
 OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
 """What a guest is not told of their own creations."""
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
@@ -87,6 +90,8 @@ class ActAsked(Asked):
 class ExportAsked(Asked):
     ids: str = ""
     audiobook: str | None = None
+    mp3: str | None = None
+    """One sound, with the picture that is selected beside it as its cover."""
     settings: str | None = None
     title: Word = ""
 
@@ -156,21 +161,24 @@ def empty_bin(desk: Desk, request: Request) -> Response:
 
 
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
-    """Send the selected creations as one zip, with a text of the settings beside each if that is asked for, or, of speech, one audiobook; it is
+    """Send the selected creations as one zip, with a text of the settings beside each if that is asked for, or, of speech, one audiobook or MP3; it is
     deleted once it is sent."""
-    ids = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)]
+    ids, title = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)], asked.title.strip()[:TITLE_MOST]
     target = desk.make_upload_folder() / ("hearth.zip" if asked.audiobook is None else "audiobook.m4b")
     try:
-        if asked.audiobook is None:
+        if asked.mp3 is not None:
+            target = export_mp3(desk, ids, target.parent, title)
+        elif asked.audiobook is None:
             spoken = language(request)
             desk.keeper.shelf.export(ids, target, None if asked.settings is None else lambda each: describe(desk, each, spoken))
         else:
-            export_audiobook(desk, ids, target, asked.title.strip()[:TITLE_MOST])
+            export_audiobook(desk, ids, target, title)
     except BaseException:
         shutil.rmtree(target.parent, ignore_errors=True)
         raise
     clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
-    return FileResponse(target, filename=target.name, background=clean_up)
+    called = target.name if asked.mp3 is None else name_file(target, title, target.suffix)
+    return FileResponse(target, filename=called, background=clean_up)
 
 
 def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
@@ -191,19 +199,43 @@ def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
 
 
 def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = "") -> None:
-    """Join spoken creations in the order they were made, each a chapter; the open book lends its author and cover, and its title where none
-    is given."""
-    spoken = sorted(
-        (each for each in map(desk.keeper.shelf.get, ids) if is_heard(each.kind) and each.path.is_file()), key=lambda each: each.id
-    )
+    """Join spoken creations in the order they were made, each a chapter. The cover is the picture that is selected with them; the open book lends
+    its author, and title and cover where there are none."""
+    spoken, drawn = choose_sounds(desk, ids)
     if not spoken:
         raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
     chapters = [Spoken(name_chapter(each.text), each.path) for each in spoken]
     book = desk.book.book
     credit = ", ".join(dict.fromkeys(filter(None, (list_credits({"model": each.model} | each.settings) for each in spoken))))
     author, cover = (book.author, book.cover) if book else ("", b"")
-    labels = Labels(title or (book.title if book else chapters[0].title), author, credit, cover)
+    labels = Labels(title or (book.title if book else chapters[0].title), author, credit, drawn or cover)
     write_audiobook(chapters, labels, target)
+
+
+def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path:
+    """Make an MP3 of one sound with a title and, of a picture that is selected with it, a cover."""
+    spoken, drawn = choose_sounds(desk, ids)
+    if len(spoken) != 1:
+        raise Trouble(say("shelf.one-sound", "An MP3 with a cover is made of one sound. Select one sound and one picture."))
+    marks = desk.keeper.gallery.read_marks(spoken)
+    named = title or marks.get(spoken[0].id, NONE).title or name_chapter(spoken[0].text)
+    made = recode(spoken[0], "mp3", folder, named)
+    if made == spoken[0].path:  # an MP3 already: the creation itself stays as it is
+        made = Path(shutil.copy2(made, folder))
+    add_cover(made, drawn)
+    return made
+
+
+def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes]:
+    """Return the sounds among the selected creations in the order they were made, and the picture, if it is one."""
+    chosen = sorted((each for each in map(desk.keeper.shelf.get, ids) if each.path.is_file()), key=lambda each: each.id)
+    pictures = [each for each in chosen if not is_heard(each.kind)]
+    return [each for each in chosen if is_heard(each.kind)], pictures[0].path.read_bytes() if len(pictures) == 1 else b""
+
+
+def name_file(path: Path, title: str, ending: str) -> str:
+    """Name a file that is sent by its title, as far as every system takes that; else by its own name."""
+    return f"{FORBIDDEN.sub(' ', title).strip() or path.stem}{ending}"
 
 
 def name_chapter(script: str) -> str:

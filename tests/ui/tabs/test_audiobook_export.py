@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+import soundfile
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.speech.sound.recode import add_cover, recode
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER
 from app.ui.tabs import shelf
@@ -59,6 +64,52 @@ def test_what_is_selected_is_joined_in_the_order_it_was_made(desk: Desk, tmp_pat
     with av.open(str(tmp_path / "z.m4b")) as opened:
         assert opened.metadata["title"] == "My Summer" and opened.metadata["artist"] == "A. Writer"
     assert not any((desk.keeper.home.scratch / "uploads").glob("*/audiobook.m4b"))
+
+
+def find_cover(data: bytes) -> bytes:
+    """Return the front cover of an MP3: what stands in its tag's APIC frame."""
+    at = data.index(b"APIC")
+    return data[at + 10 : at + 10 + int.from_bytes(data[at + 4 : at + 8], "big")].removeprefix(b"\0image/jpeg\0\x03\0")
+
+
+def test_one_sound_and_one_picture_are_an_mp3_with_title_and_cover(desk: Desk, tmp_path: Path) -> None:
+    sound = keep_creation(desk, SpeechRequest("[Anna] Welcome to the show.", format="mp3"), "a.mp3")
+    picture = keep_creation(desk, PictureRequest("a table"), "b.png")
+    with Image.open(picture.path) as opened:
+        size = opened.size
+    before = sound.path.read_bytes()
+    answer = page_of(desk).get("/hearth/export", params={"mp3": "1", "ids": f"{picture.id},{sound.id}", "title": " The Kitchen Table: 1 "})
+    assert answer.status_code == 200 and "The Kitchen Table" in unquote(answer.headers["content-disposition"])
+    (tmp_path / "x.mp3").write_bytes(answer.content)
+    with Image.open(io.BytesIO(find_cover(answer.content))) as cover:
+        assert (cover.format, cover.size) == ("JPEG", size)
+    with soundfile.SoundFile(tmp_path / "x.mp3") as file, soundfile.SoundFile(sound.path) as plain:
+        assert len(file) == len(plain) and (file.read() == plain.read()).all()
+    assert sound.path.read_bytes() == before and not any((desk.keeper.home.scratch / "uploads").glob("*"))
+
+
+def test_a_picture_that_is_none_leaves_the_mp3_as_it_is(desk: Desk) -> None:
+    sound = keep_creation(desk, SpeechRequest("[S1] Hello."), "a.wav")
+    made = recode(sound, "mp3", sound.path.parent, "Hello")
+    before = made.read_bytes()
+    assert before.startswith(b"ID3\x03") and b"Hello" in before[:4096]
+    add_cover(made, b"no picture")
+    assert made.read_bytes() == before
+    picture = keep_creation(desk, PictureRequest("a table"), "b.png").path.read_bytes()
+    add_cover(made, picture)
+    assert len(find_cover(made.read_bytes())) > 100
+    with soundfile.SoundFile(made) as file:
+        assert file.title == "Hello", "the words of its tag stay"
+    later = before.replace(b"ID3\x03", b"ID3\x04", 1)
+    made.write_bytes(later)
+    add_cover(made, picture)
+    assert made.read_bytes() == later, "another version's tag is not touched"
+
+
+def test_several_sounds_are_no_mp3(desk: Desk) -> None:
+    made = [keep_creation(desk, SpeechRequest(text), f"{text}.wav").id for text in ("One.", "Two.")]
+    answer = page_of(desk).get("/hearth/export", params={"mp3": "1", "ids": ",".join(map(str, made))})
+    assert answer.status_code >= 400 and "one sound and one picture" in answer.json()["trouble"]
 
 
 def test_pictures_alone_are_told_to_be_no_chapters(desk: Desk) -> None:

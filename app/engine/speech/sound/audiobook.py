@@ -47,7 +47,7 @@ def write_audiobook(chapters: Sequence[Spoken], labels: Labels, target: Path) ->
     from av.stream import Disposition
 
     lasts_s = [measure_seconds(each.path) + PAUSE_S for each in chapters]
-    cover, (width, height) = _draw_cover(labels.cover)
+    cover, (width, height) = draw_cover(labels.cover)
     with replacing(target) as unfinished, av.open(str(unfinished), "w", format="mp4", options={"brand": "M4B "}) as file:
         told = {"title": labels.title, "album": labels.title, "artist": labels.author, "composer": labels.credit, "genre": "Audiobook"}
         file.metadata.update({name: words for name, words in told.items() if words})
@@ -89,7 +89,7 @@ def _read_blocks(path: Path) -> Iterator[tuple[Samples, int]]:
             yield np.ascontiguousarray(block.mean(axis=1)), opened.samplerate
 
 
-def _draw_cover(data: bytes) -> tuple[bytes, tuple[int, int]]:
+def draw_cover(data: bytes) -> tuple[bytes, tuple[int, int]]:
     """Return a cover as a JPEG and its size; nothing where it is no picture."""
     if not data:
         return b"", (0, 0)

@@ -5,7 +5,7 @@ import { t } from "./words.js";
 const canSend = () => Boolean(navigator.canShare?.({ files: [new File(["a"], "a.png", { type: "image/png" })] }));
 
 /** @param {Response} answer */
-const nameOf = (answer) => {
+export const nameOf = (answer) => {
   const [, coded, plain] = (answer.headers.get("Content-Disposition") ?? "").match(/filename(?:\*=utf-8''([^;]+)|="([^"]+)")/i) ?? [];
   return coded ? decodeURIComponent(coded) : plain ?? "hearth";
 };

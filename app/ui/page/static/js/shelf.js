@@ -5,7 +5,7 @@ import { changeByWords, startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { drawScript, makePlayer } from "./player.js";
-import { sendButton } from "./send.js";
+import { nameOf, sendButton } from "./send.js";
 import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { gb, size, t, time } from "./words.js";
@@ -59,7 +59,7 @@ function frame(element) {
     <button type="button" class="h-chip h-empty-bin" hidden></button><button type="button" class="h-chip h-project" hidden></button><input type="file" accept=".zip" class="h-project-file" hidden></div>
     <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
-    <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><div class="h-marks"></div></div>
+    <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
     <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
@@ -89,7 +89,8 @@ function frame(element) {
   text(project, t("project.open", "Open a project file"));
   project.addEventListener("click", () => file.click());
   file.addEventListener("change", () => openProject(file.files[0]).finally(() => (file.value = "")));
-  element.querySelector(".h-audiobook").addEventListener("click", saveAudiobook);
+  element.querySelector(".h-audiobook").addEventListener("click", ({ target }) => saveJoined(target, "audiobook"));
+  element.querySelector(".h-mp3").addEventListener("click", ({ target }) => saveJoined(target, "mp3"));
   const empty = element.querySelector(".h-empty-bin");
   empty.addEventListener("click", async () => {
     if (!(await sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
@@ -217,24 +218,30 @@ function zip() {
   const pair = [...picked.values()].filter((each) => each.kind === "picture" && !each.gone);
   drawPicked(document.querySelector("#h-shelf .h-marks"), shelf, pair.length === 2 && picked.size === 2 ? [[t("shelf.compare", "Compare"), () => showPair(pair[0], pair[1])]] : []);
   for (const box of document.querySelectorAll("#h-shelf .h-pick input")) box.checked = picked.has(box.closest(".h-creation").each?.id);
-  const book = document.querySelector("#h-shelf .h-audiobook");
-  book.hidden = !picked.size || [...picked.values()].some((each) => each.kind !== "speech");
+  const book = document.querySelector("#h-shelf .h-audiobook"), mp3 = document.querySelector("#h-shelf .h-mp3"), hint = document.querySelector("#h-shelf .h-cover");
+  const sounds = [...picked.values()].filter((each) => each.kind === "speech").length, pictures = picked.size - sounds;
+  book.hidden = !sounds || pictures > 1; // one picture is its cover
   text(book, t("shelf.audiobook", "Save as an audiobook"));
+  mp3.hidden = sounds !== 1 || pictures !== 1;
+  text(mp3, t("shelf.mp3", "Save as an MP3 with this cover"));
+  hint.hidden = !sounds || pictures > 0;
+  text(hint, t("shelf.cover", "Select a picture too, and it becomes the cover."));
   const title = document.querySelector("#h-shelf .h-book-title");
   title.hidden = book.hidden;
-  title.placeholder = t("shelf.book-title", "Title of the audiobook");
+  title.placeholder = t("shelf.book-title", "Title");
   title.setAttribute("aria-label", title.placeholder);
 }
 
 // Joining takes a while, and may need an extra: a link could say neither.
-async function saveAudiobook({ target }) {
+/** @param {HTMLButtonElement} target @param {"audiobook" | "mp3"} kind */
+async function saveJoined(target, kind) {
   target.disabled = true;
   await tell({ ok: true, json: async () => ({}) });
   text(target, t("shelf.joining", "Joining\u2026"));
-  const answer = await fetch(`hearth/export?audiobook=1&ids=${[...picked.keys()].join()}&title=${encodeURIComponent(document.querySelector("#h-shelf .h-book-title").value)}`, { credentials: "same-origin" });
+  const answer = await fetch(`hearth/export?${kind}=1&ids=${[...picked.keys()].join()}&title=${encodeURIComponent(document.querySelector("#h-shelf .h-book-title").value)}`, { credentials: "same-origin" });
   if (answer.ok) {
-    const link = el(`<a download="audiobook.m4b"></a>`), url = URL.createObjectURL(await answer.blob());
-    link.href = url;
+    const link = el(`<a></a>`), url = URL.createObjectURL(await answer.blob());
+    [link.href, link.download] = [url, nameOf(answer)];
     document.body.append(link); // one that is nowhere takes no click
     link.click();
     link.remove();
@@ -293,8 +300,9 @@ function update(card, each) {
   star.title = t("shelf.favourite", "Favourite");
   star.setAttribute("aria-label", star.title);
   const when = new Date(each.created_s * 1000).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" });
-  const facts = [...(each.before ? [t("shelf.earlier", "earlier"), dayOf(each)] : []), when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", madeWith(each), each.speed, each.highest ? `${gb(each.highest)} GB` : ""];
+  const facts = [...(each.before ? [t("shelf.earlier", "earlier"), dayOf(each)] : []), when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", madeWith(each)];
   text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
+  card.querySelector(".h-facts").title = [each.speed, each.highest ? `${gb(each.highest)} GB` : ""].filter(Boolean).join(" · "); // for whoever asks
   const odd = card.querySelector(".h-odd");
   odd.hidden = !each.condition && each.whole;
   text(odd, each.condition || t("shelf.part", "stopped early"));
