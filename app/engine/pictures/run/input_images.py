@@ -21,6 +21,8 @@ from app.engine.models.model import ModelSettings
 
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
+HDR_MOST: Final = 64.0
+"""Up to this, floats that are no whole numbers are light whose white is 1, with highlights above it."""
 """JPEG's own limit; a PNG or WebP may bring a megabyte."""
 PROFILE_MOST: Final = 4 << 20
 """A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
@@ -100,7 +102,7 @@ def to_eight_bits(picture: Image.Image) -> Image.Image:
         return picture
     levels = np.nan_to_num(np.asarray(picture, np.float64))
     most = float(levels.max(initial=0.0))
-    if picture.mode == "F" and most <= 1.0:
+    if picture.mode == "F" and (most <= 1.0 or (most <= HDR_MOST and np.any(levels % 1))):
         white = 1.0
     else:
         white = next(each for each in (255.0, 65535.0, max(most, 1.0)) if most <= each)

@@ -31,6 +31,18 @@ def test_grey_of_any_depth_keeps_its_tones(name: str, levels: np.ndarray, tmp_pa
     assert opened.shape == (64, 256, 3) and np.abs(opened[..., 0] - RAMP).max() <= 1
 
 
+def test_light_above_white_leaves_the_picture_as_bright_as_it_is(tmp_path: Path) -> None:
+    """A photo of floats with one highlight of 4 was nearly black: its numbers were taken for those of 8 bits."""
+    levels = (RAMP / 255).astype(np.float32)
+    levels[0, 0] = 4.0
+    Image.fromarray(levels).save(tmp_path / "hdr.tif")
+    opened = np.asarray(open_image(str(tmp_path / "hdr.tif")))[..., 0]
+    assert opened[0, 0] == 255 and np.abs(opened[1:] - RAMP[1:]).max() <= 1
+    dark = np.clip(RAMP, 0, 30).astype(np.float32)
+    Image.fromarray(dark).save(tmp_path / "dark.tif")
+    assert np.asarray(open_image(str(tmp_path / "dark.tif"))).max() == 30, "whole numbers are of 8 bits, though none is large"
+
+
 def test_a_mask_of_16_bits_marks_its_bright_half_alone(tmp_path: Path) -> None:
     Image.fromarray((RAMP * 257).astype(np.uint16)).save(tmp_path / "mask.png")
     mask = np.asarray(open_mask(str(tmp_path / "mask.png"), 256, 64))
