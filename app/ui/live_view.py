@@ -60,7 +60,9 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
     }
     with _alone("queue"):
-        answer["queue"] = desk.jobs.list_queue(person)
+        answer["queue"] = desk.jobs.list_queue(person, spoken)
+    with _alone("making"):
+        answer["making"] = desk.jobs.find_running(person, spoken)
     with _alone("pause"):
         answer["pause"] = pause.pause_view(desk, spoken)
     with _alone("interrupted"):
@@ -115,7 +117,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     state = desk.keeper.state
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", Choice(), AUTO, spoken)
-    queue = desk.jobs.list_queue(person)
+    queue = desk.jobs.list_queue(person, spoken)
     if queue and not own:
         strip["doing"] = translate(say_to_all("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)
     elif state.job and not own:
@@ -123,6 +125,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     answer: Live = {
         "strip": {**strip, "guest": True, "memory": None, "machine": "", "precision": "", "attention": "", "chunk": "", "plan": ""},
         "queue": queue,
+        "making": desk.jobs.find_running(person, spoken),
     }
     for kind, view in _jobs_of(desk, person, spoken).items():
         view["said"] = _remarks_for(desk, view["job"], person, spoken)

@@ -134,11 +134,18 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
 @pytest.mark.slow
 def test_the_queue_is_read_and_emptied(page: Page) -> None:
     go(page, "speak")
-    waiting = [{"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech"} for place in (1, 2, 3)]
-    alter(page, queue=waiting, strip={"job": "x", "doing": "painting, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34})
+    waiting = [
+        {"id": f"none-{place}", "place": place, "text": f"[S1] {WORDS}", "kind": "speech", "facts": f"Starter voice · Voice {place}"}
+        for place in (1, 2, 3)
+    ]
+    making = {"id": "x", "text": "a boat", "kind": "picture", "facts": "512 x 512"}
+    alter(page, queue=waiting, making=making, strip={"job": "x", "doing": "painting, step 12 of 20", "rate": "7.4 steps/s", "eta_s": 34})
     page.locator(".h-waiting").click()
     queue = page.get_by_role("dialog", name="Queue")
-    expect(queue.locator("li")).to_have_count(3)
+    expect(queue.locator("li")).to_have_count(4)
+    expect(queue.locator("li .h-number")).to_have_text(["now", "1", "2", "3"])
+    expect(queue.locator("li .h-soft")).to_have_text(["512 x 512", *(f"Starter voice · Voice {place}" for place in (1, 2, 3))])
+    expect(queue.locator("li").first.get_by_role("button")).to_have_count(0)  # it is stopped in its tab
     words = queue.locator(".h-sounding").first.bounding_box()
     assert words and words["width"] > 200, "there is room for the words"
     assert not shut_out(page)

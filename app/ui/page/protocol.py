@@ -203,6 +203,8 @@ class Live(TypedDict, total=False):
 
     strip: View
     queue: list[View]
+    making: View | None
+    """The job that runs, as the queue shows it."""
     speech: View
     picture: View
     grid: View

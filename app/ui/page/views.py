@@ -24,16 +24,21 @@ from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
+from app.engine.jobs.journal import Job
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request
+from app.engine.jobs.request import Request, SpeechRequest
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.state import EngineState, Sample
+from app.engine.models.catalog import name_model
+from app.engine.models.model_names import word_name
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import ADD_GUIDE, ADD_IMAGE, ADD_REFERENCE
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
 
 View = dict[str, Any]
+VOICES_FOLDER: Final = "voices"
+"""Where ready and saved voices lie, each named after itself."""
 PEAK_FRAMES: Final = 1 << 16
 """So many frames of each bar are looked at for its peak: all of them up to two minutes of speech at 44,100 Hz."""
 
@@ -290,6 +295,30 @@ def count_units(words: str) -> int:
 def shorten_text(request: Request, most: int = 80) -> str:
     words = request.words
     return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def queue_view(job: Job, model: bool, spoken: Language) -> View:
+    """Show a job in the queue. `model`: whether its model is told, which is the owner's affair."""
+    request = job.request
+    title = translate(word_name(name_model(request.model)), spoken) if model and request.model else ""
+    return {
+        "id": job.id,
+        "text": shorten_text(request),
+        "kind": request.kind,
+        "facts": " · ".join(filter(None, [title, *list_facts(request, spoken)])),
+    }
+
+
+def list_facts(request: Request, spoken: Language) -> list[str]:
+    """Tell two jobs of the same words apart: by whose voice speaks, or by size, seed and number."""
+    if isinstance(request, SpeechRequest):
+        voice = Path(request.voice.path) if request.voice is not None else None
+        named = voice.stem.capitalize() if voice is not None and voice.parent.name == VOICES_FOLDER else ""
+        return [", ".join(actor.name for actor in request.cast) or named]
+    size = f"{request.width} x {request.height}" if request.width and request.height else ""
+    seed = translate(say("queue.seed", "seed {seed}", seed=request.seed), spoken) if request.seed is not None else ""
+    count = translate(say("queue.pictures", "{n} {n:picture|pictures}", n=request.batch), spoken) if request.batch > 1 else ""
+    return [size, seed, count]
 
 
 def job_file_url(job: str, path: str) -> str:

@@ -35,6 +35,7 @@ from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
+from app.ui.page.translate import Language
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.hearing_desk import HearingDesk
@@ -417,14 +418,19 @@ class JobsDesk:
         made = self.keeper.shelf.list_of_job(job)
         return made[parts.index(name)].path if name in parts and len(made) == len(parts) else None
 
-    def list_queue(self, person: Person) -> list[views.View]:
+    def list_queue(self, person: Person, spoken: Language) -> list[views.View]:
         """List the waiting jobs in order; a guest sees only their own."""
         waiting = self.keeper.journal.list_waiting()
         return [
-            {"id": job.id, "place": place + 1, "text": views.shorten_text(job.request), "kind": job.request.kind}
+            views.queue_view(job, person.owner, spoken) | {"place": place + 1}
             for place, job in enumerate(waiting)
             if person.owner or job.owner == person.name
         ]
+
+    def find_running(self, person: Person, spoken: Language) -> views.View | None:
+        """Return what is being made, as the queue shows it above those that wait; a guest sees only their own."""
+        job = self.keeper.journal.find(running) if (running := self.keeper.state.job) else None
+        return views.queue_view(job, person.owner, spoken) if job is not None and (person.owner or job.owner == person.name) else None
 
     def queue_actions(self, person: Person) -> dict[str, Callable[[str], None]]:
         """Return what this person may do with a job of theirs, by the names the page uses."""

@@ -30,7 +30,7 @@ from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt
+from app.engine.jobs.request import Actor, PictureRequest, Request, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Search
 from app.engine.jobs.tasks import SelfTest, Tune, name_lent
 from app.engine.keeper import engine_life
@@ -575,3 +575,27 @@ def test_the_plan_is_drawn_anew_after_each_choice_also_of_another_window() -> No
     stamps = [views.strip_view(state, Progress(), "", *each, "en")["plan"] for each in chosen]
     assert len({*stamps}) == len(chosen)
     assert stamps[1] == views.strip_view(state, Progress(), "", Choice(), 64, "en")["plan"]
+
+
+def test_jobs_of_the_same_words_are_told_apart_in_the_queue(tmp_path: Path) -> None:
+    """Each has its model for the owner alone, and whose voice speaks, or size, seed and number; above them stands what runs."""
+    with desk_at(tmp_path) as desk:
+        edith, callum = (each for each in voices.list_ready_voices() if each.name.lower() in ("edith", "callum"))
+        asked: list[Request] = [
+            SpeechRequest("Hello.", model="starter-voice", voice=edith.prompt),
+            SpeechRequest("Hello.", model="starter-voice", voice=callum.prompt),
+            SpeechRequest("[Anna] Hello.", model="starter-voice", cast=(Actor("Anna"), Actor("Ben"))),
+            PictureRequest("a boat", model="starter-painter", width=256, height=256, seed=7, batch=2),
+        ]
+        jobs = [desk.keeper.journal.queue(each, Choice()) for each in asked]
+        told = [each["facts"] for each in desk.jobs.list_queue(OWNER, "en")]
+        assert sorted(told[:2]) == ["Starter voice · Callum", "Starter voice · Edith"]
+        assert told[2:] == ["Starter voice · Anna, Ben", "Starter painter · 256 x 256 · seed 7 · 2 pictures"]
+        assert desk.jobs.list_queue(OWNER, "zh")[3]["facts"] == "入门画师 · 256 x 256 · 种子 7 · 2 张图片"
+        guest = dataclasses.replace(OWNER, name=jobs[0].owner, owner=False)
+        assert desk.jobs.list_queue(guest, "en")[3]["facts"] == "256 x 256 · seed 7 · 2 pictures"
+        assert desk.jobs.find_running(OWNER, "en") is None
+        desk.keeper.status.set(job=jobs[3].id)
+        running = desk.jobs.find_running(OWNER, "en")
+        assert running is not None and running["text"] == "a boat" and "place" not in running
+        assert desk.jobs.find_running(Person("somebody else", owner=False), "en") is None

@@ -1,4 +1,4 @@
-// Tell me when it is done: a chime, the system's notification with the picture, and a message to one's own phone.
+// Tell me when it is done: the tab's title, a chime, the system's notification with the picture, and a message to one's own phone.
 import { makeButton, onPage, text } from "./elements.js";
 import { area, ask, live, post } from "./hearth.js";
 import { t } from "./words.js";
@@ -7,6 +7,10 @@ import { t } from "./words.js";
 const wished = () => localStorage.getItem("hearth_chime") === "on";
 /** @type {Record<string, string>} */
 const running = {};
+let done = false; // while nobody looked
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) done = false;
+});
 onPage("click", (event) => {
   if (event.target.closest?.('[data-h-act="chime"]')) {
     localStorage.setItem("hearth_chime", wished() ? "off" : "on");
@@ -21,10 +25,18 @@ area('[data-h-act="chime"]', (button) => {
   button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
   button.title = button.getAttribute("aria-label");
 });
+// How far the work of this page is, where a tab shows it; the window of its own has its own title.
+area("#h-strip", (_, { strip, speech, picture }) => {
+  const view = [speech, picture].find((each) => each && !each.end && each.job === strip.job);
+  const told = view ? `${Math.floor(100 * (view.share ?? 0))}%` : done ? t("chime.done", "Done.") : "";
+  const title = told ? `${told} · Hearth` : "Hearth";
+  if (document.title !== title) document.title = title;
+});
 area("#h-strip", (_, { speech, picture }) => {
   for (const [kind, view] of Object.entries({ speech, picture })) {
     if (!view) continue;
     if (running[kind] === view.job && view.end) {
+      done = document.hidden;
       if (wished()) {
         chime();
         if (document.hidden) showNotice(view);

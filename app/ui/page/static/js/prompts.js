@@ -101,7 +101,7 @@ function draw() {
   const row = document.querySelector("#h-prompts");
   if (!row || !box()) return;
   if (!row.firstElementChild) {
-    row.innerHTML = `<select class="h-field"></select><button type="button" class="h-chip h-lines"></button><span class="h-heard" role="status"></span>`;
+    row.innerHTML = `<select class="h-field"></select><button type="button" class="h-chip h-lines"></button><span class="h-soft h-together"></span><span class="h-heard" role="status"></span>`;
     const select = row.querySelector("select");
     select.setAttribute("aria-label", t("styles.title", "Styles"));
     select.addEventListener("change", () => {
@@ -124,6 +124,7 @@ function draw() {
   const offer = row.querySelector(".h-lines");
   offer.hidden = many < 2 || many > LINES_MOST;
   text(offer, t("prompts.lines", "Paint each of the {n} {n:line|lines} as its own picture", { n: many }));
+  text(row.querySelector(".h-together"), offer.hidden ? "" : t("prompts.together", "Paint reads them all as one picture."));
 }
 area("#h-prompts", (element) => {
   element.hidden = !live.state.charts; // guests have neither

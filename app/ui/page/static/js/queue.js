@@ -55,12 +55,13 @@ function open() {
 }
 
 function draw(dialog) {
-  const none = !live.state.queue?.length;
+  const queue = live.state.queue ?? [], none = !queue.length, making = live.state.making ? [live.state.making] : [];
   text(dialog.querySelector("p"), begun || (none ? t("queue.none", "The queue is empty.") : ""));
   dialog.querySelector(".h-all").hidden = none;
-  list(dialog.querySelector("ol"), live.state.queue ?? [], (job) => job.id, (job) => {
-    const row = el(`<li class="h-part"><span class="h-badge h-number"></span><span class="h-sounding"></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
-    drawScript(row.querySelector(".h-sounding"), job.text);
+  list(dialog.querySelector("ol"), [...making, ...queue], (job) => job.id, (job) => {
+    const row = el(`<li class="h-part"><span class="h-badge h-number"></span><div class="h-sounding"><div></div><p class="h-soft"></p></div><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
+    drawScript(row.querySelector(".h-sounding div"), job.text);
+    text(row.querySelector(".h-sounding .h-soft"), job.facts);
     const [up, out] = row.querySelectorAll("button");
     text(up, t("queue.up", "Move up"));
     text(out, t("queue.remove", "Remove"));
@@ -69,9 +70,10 @@ function draw(dialog) {
     out.addEventListener("click", () => remove([job]));
     return row;
   }, (row, job) => {
-    text(row.querySelector(".h-number"), job.place);
-    const up = row.querySelector("button");
-    [up.hidden, up.disabled] = [!owner(), job.place === 1];
+    const [up, out] = row.querySelectorAll("button"), runs = !job.place; // it is stopped in its tab
+    text(row.querySelector(".h-number"), runs ? t("queue.now", "now") : job.place);
+    row.classList.toggle("h-now", runs);
+    [up.hidden, up.disabled, out.hidden] = [runs || !owner(), job.place === 1, runs];
   });
 }
 area("dialog.h-queue", draw);
