@@ -26,7 +26,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.other_machines import LARGER
 from app.ui.state.person import OWNER, Person
-from app.ui.tabs import machine_view, other_machines, paint_view, pause, speak_view
+from app.ui.tabs import enlarge, machine_view, other_machines, paint_view, pause, speak_view
 from app.ui.tabs.curve_view import slider_step
 
 _log = logging.getLogger(__name__)
@@ -87,6 +87,8 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     with _alone("grid"):
         if grid := paint_view.grid_view(desk, person, spoken):
             answer["grid"] = grid
+    with _alone("enlarging"):
+        answer["enlarging"] = enlarge.enlarging_view(desk)
     with _alone("measuring"):
         if desk.measuring.job:
             answer["measuring"] = machine_view.measuring_view(desk, spoken)

@@ -22,7 +22,7 @@ from app.base import atomic_write
 from app.base.other_disk import is_away, refuse_away
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
-from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_row, name_after, read_creation
+from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_file_name, make_row, name_after, read_creation
 from app.engine.jobs.database import Database, read_text
 from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.journal import Job
@@ -121,6 +121,20 @@ class Shelf:
                 file.unlink(missing_ok=True)
         rows = {each.path: each for each in self.list_of_job(job.id)}
         return [kept or rows[paths[file]] for file, kept in same.items()]
+
+    def keep_enlarged(self, origin: Creation, file: Path) -> Creation:
+        """Put a picture that was made of another beside it: of the same job, with the same settings."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._moving:
+            with self._db.transaction():
+                path = self._find_free(self.folder, make_file_name(origin.text, file.suffix, time.time()))
+                plan = json.dumps(origin.plan)
+                self._insert(
+                    (origin.job, origin.owner, origin.kind, origin.model, origin.text, json.dumps(origin.settings), plan, str(path),
+                     file.stat().st_size, 0.0, 0.0, "", 0.0, 0, int(origin.whole), time.time())
+                )  # fmt: skip
+            self._move_in({file: path})
+            return next(each for each in self.list_of_job(origin.job) if each.path == path)
 
     def _move_in(self, paths: Mapping[Path, Path]) -> None:
         """Move files to the places that their rows name; if one cannot be moved, none is and the rows go."""

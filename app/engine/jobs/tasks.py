@@ -1,4 +1,4 @@
-"""Define what runs beside the journal and puts nothing on this machine's shelf: self-test, measuring, hearing, and work for other machines."""
+"""Define what runs beside the journal: self-test, measuring, hearing, enlarging a finished picture, and work for other machines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,17 @@ class Hear:
     """Those of each, where their times are known: then only the time of each word is looked for."""
 
 
-MaintenanceTask = SelfTest | Tune | Hear
+@dataclass(frozen=True, slots=True)
+class Enlarge:
+    """Enlarge a finished picture without painting it anew; the file lies in the task's folder, with the settings that the picture has."""
+
+    picture: str
+    times: int
+    enlarger: str
+    """As a request names it; empty: by a formula."""
+
+
+MaintenanceTask = SelfTest | Tune | Hear | Enlarge
 
 TaskId = NewType("TaskId", str)
 """The id of a task; it is used wherever a job's id is, and never equals one."""

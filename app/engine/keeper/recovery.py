@@ -80,9 +80,9 @@ def give_up_on_job(death: Death, lives: DeathRecord) -> Failed:
 
 
 def end_measuring(death: Death) -> Failed:
-    """End a measuring task; it has no partial results, so it is not retried automatically."""
+    """End a task; it has no partial results, so it is not retried automatically."""
     return Failed(
-        say("measuring.died", "The engine crashed, so the measurement was cancelled. Start it again if you still need it."),
+        say("measuring.died", "The engine crashed, so this was cancelled. Start it again if you still need it."),
         (death.sentence,),
         "report",
     )

@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from app.base import notices
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
@@ -26,7 +28,7 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import LESSONS, drop_elsewhere, list_made
 from app.engine.jobs.request import Request
-from app.engine.jobs.tasks import Hear, MaintenanceTask, SelfTest, Tune
+from app.engine.jobs.tasks import Enlarge, Hear, MaintenanceTask, SelfTest, Tune
 from app.engine.kinds import check, kind_of
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model
@@ -35,7 +37,7 @@ from app.engine.models.pretended_device import use_real_device
 from app.engine.session import card_spill, maintenance
 from app.engine.session.idle_measuring import measure_while_idle
 from app.engine.session.live_plan import LivePlan
-from app.engine.session.loaded_models import ModelHolder
+from app.engine.session.loaded_models import THREADS, ModelHolder
 from app.engine.session.machine_check import MachineCheck
 from app.engine.session.release_memory import release
 from app.engine.session.run_errors import classify_fault, describe_failure
@@ -86,6 +88,8 @@ class Session:
                     yield from maintenance.tune(catalog.find(request.model), self._read_hardware(), self.home, self.verdicts, control)
                 case Hear():
                     yield from self._hear(request, control, job, tell)
+                case Enlarge():
+                    yield from self._enlarge(request, control, job)
                 case _:
                     for event in self._make(request, choice, control, job, tell=tell, died=died, yields=yields):
                         yield from map(Note, notices.take_all())
@@ -226,6 +230,20 @@ class Session:
                 yield from self._holder.unload()
                 release()
                 yield Adjusted(learned.fallback.id, learned.fallback.sentence, str(fault))
+
+    def _enlarge(self, task: Enlarge, control: Control, job: Path) -> Iterator[Event]:
+        """Enlarge where attention would run; a device that has no room, or computes it wrongly, leaves it to the processor."""
+        from app.engine.pictures.run.enlarge import run  # the first picture brings what it imports
+
+        torch.set_num_threads(max(1, THREADS))  # a small model may have left one
+        device = make_plan(self.home, self._read_hardware(), verdicts=self.verdicts).runs_on
+        try:
+            yield from run(task, device, control, job)
+        except RuntimeError as fault:
+            if device == "cpu" or classify_fault(fault) is None:
+                raise
+            release()
+            yield from run(task, "cpu", control, job)
 
     def _find_lessons(self, request: Request, job: Path) -> Path:
         """Return where the fallbacks of such runs are stored. What breaks with LoRAs, or with another machine's part as a voice, may be their doing:

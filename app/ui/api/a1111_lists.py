@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import psutil
 from PIL import Image, ImageOps
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -24,7 +27,7 @@ from app.engine.pictures.files.foreign_settings import split_a1111
 from app.engine.pictures.prompts.named_loras import is_embedding
 from app.ui.access.uploads import PIXELS_MOST
 from app.ui.api.following import work
-from app.ui.api.shared import Handler, Row, decode_base64, not_a_picture, save_picture
+from app.ui.api.shared import Handler, Row, decode_base64, not_a_picture, save_picture, wait_while_heard
 from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -51,6 +54,14 @@ class EnlargeAsked(Programs):
     upscaling_resize_h: Whole = 512
     upscaling_crop: bool = True
     upscaler_1: Word = "None"
+
+
+class PictureNamed(Asked):
+    data: str = ""
+
+
+class AllEnlargeAsked(EnlargeAsked):
+    imageList: list[PictureNamed] = Field(default_factory=list)
 
 
 def constant(value: Any) -> Handler:
@@ -111,42 +122,60 @@ def read_settings(desk: Desk, given: PictureSent) -> dict[str, Any]:
 
 async def enlarge(desk: Desk, asked: Request, person: Person, given: EnlargeAsked) -> Response:
     refuse_rest(given, HARMLESS, knows_all=False)
-    return JSONResponse({"html_info": "", "image": await work(make_larger, desk, given)})
+    return JSONResponse({"html_info": "", "image": await make_larger(desk, asked, given, given.image)})
 
 
-def make_larger(desk: Desk, given: EnlargeAsked) -> str:
-    """Enlarge by a formula: Hearth's networks enlarge what it paints."""
-    if given.upscaler_1 not in PLAIN_UPSCALERS:
-        words = say(
-            "a1111.enlarge",
-            "Hearth enlarges a finished picture by Lanczos or Nearest only; its networks enlarge what it paints (enable_hr).",
-        )
-        raise BadRequest(words, field="upscaler_1")
-    path = save_picture(desk, decode_base64(given.image), "picture.png")
+async def enlarge_all(desk: Desk, asked: Request, person: Person, given: AllEnlargeAsked) -> Response:
+    refuse_rest(given, HARMLESS, knows_all=False)
+    made = [await make_larger(desk, asked, given, each.data) for each in given.imageList]
+    return JSONResponse({"html_info": "", "images": made})
+
+
+async def make_larger(desk: Desk, asked: Request, given: EnlargeAsked, image: str) -> str:
+    """Enlarge by a formula or a network, then to the very size that is asked for."""
+    path, size, times = await work(save_small, desk, given, image)
     try:
-        with open_picture(path) as opened:
-            size = given.upscaling_resize_w, given.upscaling_resize_h
-            if given.resize_mode == 0:
-                size = round(opened.width * given.upscaling_resize), round(opened.height * given.upscaling_resize)
-            if not (0 < given.upscaling_resize <= LARGER_MOST and min(size) > 0 and size[0] * size[1] <= PIXELS_MOST):
-                raise Trouble(
-                    say(
-                        "a1111.larger",
-                        "The picture would have {width} x {height} pixels, which is not possible here.",
-                        width=size[0],
-                        height=size[1],
-                    )
-                )
-            picture = decode(opened, "RGB")
-        formula = PLAIN_UPSCALERS[given.upscaler_1]
-        if formula is not None or given.resize_mode != 0:
-            way = Image.Resampling.LANCZOS if formula is None else formula
-            crops = given.resize_mode != 0 and given.upscaling_crop
-            picture = ImageOps.fit(picture, size, way) if crops else ImageOps.contain(picture, size, way)
+        if given.upscaler_1 not in PLAIN_UPSCALERS:
+            task = await work(desk.enlarging.start, path, times, given.upscaler_1)
+            await wait_while_heard(desk, asked, task, lambda progress: False)
+            await work(desk.enlarging.take, task, path)
+        return await work(fit_to, path, size, given)
     except (OSError, ValueError) as fault:  # a damaged picture, or one so narrow that nothing of a side is left
         raise not_a_picture("picture.png") from fault
     finally:
+        path.unlink(missing_ok=True)
+
+
+def save_small(desk: Desk, given: EnlargeAsked, image: str) -> tuple[Path, tuple[int, int], int]:
+    """Save the picture; say which size it is to have, and how many times that is as large."""
+    if given.upscaler_1 not in (*PLAIN_UPSCALERS, STARTER_ENLARGER, *list_enlargers(desk.keeper.home)):
+        words = say(
+            "a1111.enlarge", "Hearth has no upscaler {name}. GET /sdapi/v1/upscalers lists those that it has.", name=given.upscaler_1
+        )
+        raise BadRequest(words, field="upscaler_1")
+    path = save_picture(desk, decode_base64(image), "picture.png")
+    with open_picture(path) as opened:
+        own = opened.size
+    size = given.upscaling_resize_w, given.upscaling_resize_h
+    if given.resize_mode == 0:
+        size = round(own[0] * given.upscaling_resize), round(own[1] * given.upscaling_resize)
+    if not (0 < given.upscaling_resize <= LARGER_MOST and min(size) > 0 and size[0] * size[1] <= PIXELS_MOST):
         path.unlink()
+        words = say(
+            "a1111.larger", "The picture would have {width} x {height} pixels, which is not possible here.", width=size[0], height=size[1]
+        )
+        raise Trouble(words)
+    return path, size, math.ceil(max(size[0] / own[0], size[1] / own[1], 1))
+
+
+def fit_to(path: Path, size: tuple[int, int], given: EnlargeAsked) -> str:
+    with open_picture(path) as opened:
+        picture = decode(opened, "RGB")
+    formula = PLAIN_UPSCALERS.get(given.upscaler_1, Image.Resampling.LANCZOS)
+    if formula is not None or given.resize_mode != 0:
+        way = Image.Resampling.LANCZOS if formula is None else formula
+        crops = given.resize_mode != 0 and given.upscaling_crop
+        picture = ImageOps.fit(picture, size, way) if crops else ImageOps.contain(picture, size, way)
     made = io.BytesIO()
     picture.save(made, "PNG")
     return base64.b64encode(made.getvalue()).decode()
@@ -172,4 +201,5 @@ ROWS: Final[tuple[Row, ...]] = (
     ("/sdapi/v1/unload-checkpoint", "POST", unload, None),
     ("/sdapi/v1/png-info", "POST", show_settings, PictureSent),
     ("/sdapi/v1/extra-single-image", "POST", enlarge, EnlargeAsked),
+    ("/sdapi/v1/extra-batch-images", "POST", enlarge_all, AllEnlargeAsked),
 )  # fmt: skip

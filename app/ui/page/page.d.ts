@@ -5,7 +5,7 @@ type View = any;
 
 /** What hearth/live answers: `Live` in app/ui/page/protocol.py. */
 type Live = Record<
-  "strip" | "queue" | "speech" | "picture" | "grid" | "standing" | "charts" | "chunk" | "checked" | "notices" | "interrupted" | "measuring" | "machines" | "pause" | "making",
+  "strip" | "queue" | "speech" | "picture" | "grid" | "standing" | "charts" | "chunk" | "checked" | "notices" | "interrupted" | "measuring" | "machines" | "pause" | "making" | "enlarging",
   View
 >;
 

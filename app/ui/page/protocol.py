@@ -115,6 +115,8 @@ ROUTES: Final = (
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "until", "earlier")),
     Address("hearth/shelf/empty", "POST"),
     Address("hearth/shelf/{id}/{act}", "POST"),
+    Address("hearth/enlarge"),
+    Address("hearth/enlarge/{act}", "POST", ("id", "times", "enlarger")),
     Address("hearth/export", fields=("ids", "audiobook", "mp3", "settings", "title")),
     Address("hearth/albums/{act}", "POST", ("ids", "album", "value")),
     Address("hearth/project", fields=("album",)),
@@ -154,6 +156,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
+    "hearth/enlarge/{act}": ("begin", "stop"),
     "hearth/albums/{act}": ("make", "rename", "remove", "put", "take", "tag", "untag", "name", "keep", "open", "back"),
     "hearth/models/{act}": (
         "get",
@@ -215,6 +218,7 @@ class Live(TypedDict, total=False):
     notices: list[View]
     interrupted: View | None
     measuring: View
+    enlarging: list[View]
     machines: View
     pause: View
 

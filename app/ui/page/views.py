@@ -107,6 +107,8 @@ def doing_text(state: EngineState, progress: Progress | None, spoken: Language) 
         )
     elif step.unit == "steps":
         counted = say("strip.painting", "painting, step {done} of {total}", done=step.done, total=step.total)
+    elif step.unit == "tiles":
+        counted = say("strip.enlarging", "enlarging, {done} of {total}", done=step.done, total=step.total)
     else:
         counted = say("strip.measuring", "measuring, {done} of {total}", done=step.done, total=step.total)
     return translate(counted, spoken)

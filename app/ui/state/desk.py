@@ -20,6 +20,7 @@ from app.engine.speech.text.spoken_words import list_heard
 from app.ui.state.book_desk import BookDesk
 from app.ui.state.disk_desk import DiskDesk
 from app.ui.state.editing import Editing
+from app.ui.state.enlarging import Enlarging
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.listening import Listening
@@ -47,6 +48,7 @@ class Desk:
     machine: MachineDesk = field(init=False)
     measuring: MeasuringDesk = field(init=False)
     hearing: HearingDesk = field(init=False)
+    enlarging: Enlarging = field(init=False)
     jobs: JobsDesk = field(init=False)
     book: BookDesk = field(init=False)
     listening: Listening = field(init=False)
@@ -66,6 +68,7 @@ class Desk:
         self.machine = MachineDesk(self.keeper, self.settings)
         self.measuring = MeasuringDesk(self.keeper)
         self.hearing = HearingDesk(self.keeper)
+        self.enlarging = Enlarging(self.keeper)
         self.jobs = JobsDesk(self.keeper, self.settings, self.models, self.machine, self.measuring, self.hearing)
         self.listening = Listening(self.hearing, self.jobs)
         self.editing = Editing(self.jobs)

@@ -416,7 +416,7 @@ class JobsDesk:
         """Find on the shelf what lay in a job's folder under this name, for a page that was told of it a moment ago."""
         parts = [Path(part.path).name for part in self.keeper.get_progress(job).parts]
         made = self.keeper.shelf.list_of_job(job)
-        return made[parts.index(name)].path if name in parts and len(made) == len(parts) else None
+        return made[parts.index(name)].path if name in parts and len(made) >= len(parts) else None
 
     def list_queue(self, person: Person, spoken: Language) -> list[views.View]:
         """List the waiting jobs in order; a guest sees only their own."""

@@ -41,7 +41,7 @@ from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import albums
+from app.ui.tabs import albums, enlarge
 from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
@@ -108,6 +108,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked),
         owner_route(desk, "/hearth/export", export, schema=ExportAsked),
         *albums.routes(desk),
+        *enlarge.routes(desk),
     ]
 
 

@@ -19,10 +19,13 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from app.base.trouble import Trouble
+from app.engine.jobs.control import Control
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
+from app.engine.jobs.tasks import Enlarge, MaintenanceTask, new_task_id
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.encoded import Wanted, encode_picture
+from app.engine.pictures.run import enlarge
 from app.ui.api import a1111
 from app.ui.api import openai as api_openai
 from app.ui.api.a1111 import PaintAsked, find_sampler, is_on, picture_request, save_start
@@ -191,7 +194,16 @@ def test_everything_is_there_that_clients_list_at_their_start(web: TestClient) -
     assert missing.status_code == 404 and "POST /sdapi/v1/interrogate" in missing.json()["detail"]
 
 
-def test_a_picture_is_read_and_made_larger(web: TestClient, tmp_path: Path) -> None:
+def run_at_once(desk: Desk, task: MaintenanceTask) -> str:
+    """What the engine does once the task's turn has come."""
+    assert isinstance(task, Enlarge)
+    (folder := desk.keeper.folder(id_ := new_task_id())).mkdir(parents=True)
+    for event in enlarge.run(task, "cpu", Control(), folder):
+        desk.keeper.board.post(id_, event)
+    return id_
+
+
+def test_a_picture_is_read_and_made_larger(desk: Desk, web: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = PictureRequest("a red ball", negative="blue", width=64, height=64, steps=2, seed=7, guidance=5.0, scheduler="Euler")
     picture_settings.write(Image.new("RGB", (64, 64)), tmp_path / "p.png", request, "tiny")
     told = web.post("/sdapi/v1/png-info", json={"image": base64.b64encode((tmp_path / "p.png").read_bytes()).decode()}).json()
@@ -199,6 +211,13 @@ def test_a_picture_is_read_and_made_larger(web: TestClient, tmp_path: Path) -> N
     assert web.post("/sdapi/v1/png-info", json={"image": png((64, 64))}).json() == {"info": "", "items": {}, "parameters": {}}
     larger = web.post("/sdapi/v1/extra-single-image", content=(SENT / "webuiapi_extra.json").read_bytes()).json()
     assert Image.open(io.BytesIO(base64.b64decode(larger["image"]))).size == (48, 24)
+    monkeypatch.setattr(desk.keeper, "start_task", lambda task: run_at_once(desk, task))
+    by_network = json.loads((SENT / "webuiapi_extra.json").read_bytes()) | {"upscaler_1": "starter"}
+    larger = web.post("/sdapi/v1/extra-single-image", json=by_network).json()
+    assert Image.open(io.BytesIO(base64.b64decode(larger["image"]))).size == (48, 24)
+    pictures = [{"data": png((32, 16)), "name": "a.png"}, {"data": png((16, 16)), "name": "b.png"}]
+    both = web.post("/sdapi/v1/extra-batch-images", json=by_network | {"upscaling_resize": 3, "imageList": pictures}).json()["images"]
+    assert [Image.open(io.BytesIO(base64.b64decode(each))).size for each in both] == [(96, 48), (48, 48)]
     for sent in ({"upscaler_1": "R-ESRGAN 4x+"}, {"upscaling_resize": 1000.0}, {"gfpgan_visibility": 1}, {"image": "&&"}):
         assert web.post("/sdapi/v1/extra-single-image", json={"image": png((32, 16)), **sent}).status_code == 400, sent
 

@@ -18,7 +18,22 @@ from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCH
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
-from app.ui.tabs import albums, disk, edit_parts, loras, models, notify, other_machines, pause, shelf, styles, upkeep, voice_shelf, welcome
+from app.ui.tabs import (
+    albums,
+    disk,
+    edit_parts,
+    enlarge,
+    loras,
+    models,
+    notify,
+    other_machines,
+    pause,
+    shelf,
+    styles,
+    upkeep,
+    voice_shelf,
+    welcome,
+)
 from tests.support.places import TOP
 from tests.support.source_trees import tree_of
 
@@ -240,6 +255,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         kept,
         leaving,
         shelved,
+        enlarged,
         marked,
         models_,
         library,
@@ -249,6 +265,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         disked,
         shared,
     ) = (set(each) for each in DEEDS.values())
+    assert enlarged == set(enlarge.ACTIONS)
     assert queue == set(JobsDesk.queue_actions(Mock(), OWNER))
     assert (pauses, notifies) == (set(pause.ACTIONS), set(notify.ACTIONS))
     assert (listens, leaving, shelved, models_, library, machines, upkept) == (

@@ -36,6 +36,18 @@ def write(picture: Image.Image, path: Path, request: PictureRequest, model: str,
         picture.save(unfinished, "PNG", pnginfo=info)
 
 
+def write_enlarged(picture: Image.Image, path: Path, origin: Path, times: int, enlarger: str) -> None:
+    """Write a picture that was enlarged after it was made, with what its origin says of itself, and that in A1111's words."""
+    info, texts = PngInfo(), _read_texts(origin)
+    done = f"Postprocess upscale by: {times}, Postprocess upscaler: {PurePath(public_name(enlarger)).stem or 'Lanczos'}"
+    if PARAMETERS in texts:
+        info.add_itxt(PARAMETERS, f"{texts[PARAMETERS]}, {done}")
+    if OURS in texts:
+        info.add_itxt(OURS, texts[OURS])
+    with atomic_write.replacing(path) as unfinished:
+        picture.save(unfinished, "PNG", pnginfo=info)
+
+
 def format_a1111(request: PictureRequest, model: str, read_as: str | None = None) -> str:
     """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
     settings = {

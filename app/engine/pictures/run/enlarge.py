@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import time
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,13 +14,21 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file
 
+from app.compat.machine.meter import read
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Step, Stopped
+from app.engine.jobs.tasks import Enlarge
 from app.engine.models.enlargers import Base, Enlarger, list_shapes, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run.compact import Compact
+from app.engine.pictures.run.input_images import open_image
 
 TILE: Final = 256
 """Pixels a side of what is computed at once, before it is enlarged: larger ones are no quicker."""
-
+ENLARGED: Final = "enlarged.png"
+Tiles = Generator[tuple[int, int], None, Image.Image]
+"""Tiles done, of how many; the picture at the end."""
 
 BASES: Final[Mapping[Base, Image.Resampling]] = {"nearest": Image.Resampling.NEAREST, "lanczos": Image.Resampling.LANCZOS}
 
@@ -42,6 +52,9 @@ class Enlargers:
 
     def enlarge(self, picture: Image.Image, times: int, name: str, device: Any) -> Image.Image:
         """Enlarge by the network that a request names; without one by a formula."""
+        return _run_through(self.enlarge_in_tiles(picture, times, name, device))
+
+    def enlarge_in_tiles(self, picture: Image.Image, times: int, name: str, device: Any) -> Tiles:
         if times == 1:
             return picture
         if not name:
@@ -51,19 +64,55 @@ class Enlargers:
         net, facts = self._loaded
         on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
         order = torch.channels_last if on_processor else torch.contiguous_format
-        return enlarge(picture, times, net.to(device, memory_format=order), facts.reach)  # type: ignore[call-overload]
+        net.to(device, memory_format=order)  # type: ignore[call-overload]
+        return (yield from _enlarge_in_tiles(picture, times, net, facts.reach, TILE))
 
 
-@torch.no_grad()
+def run(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Event]:
+    """Enlarge a finished picture, tile by tile; the last event is Finished or Stopped."""
+    began_s, picture = time.monotonic(), open_image(task.picture)
+    tiles = Enlargers().enlarge_in_tiles(picture, task.times, task.enlarger, device)
+    while True:
+        if control.stopped:
+            yield Stopped((), time.monotonic() - began_s)
+            return
+        try:
+            done, total = next(tiles)
+        except StopIteration as end:
+            picture = end.value
+            break
+        elapsed_s = time.monotonic() - began_s
+        yield Step(done, total, done / max(elapsed_s, 1e-9), "tiles", elapsed_s / done * (total - done), read())
+    picture_settings.write_enlarged(picture, job / ENLARGED, Path(task.picture), task.times, task.enlarger)
+    yield Finished((str(job / ENLARGED),), time.monotonic() - began_s, 0.0, "tiles", read().highest_bytes)
+
+
 def enlarge(picture: Image.Image, times: int, net: Compact, reach: int, tile: int = TILE) -> Image.Image:
     """Make a picture `times` as large: the network as often as it takes, then down to the size that was asked for."""
+    return _run_through(_enlarge_in_tiles(picture, times, net, reach, tile))
+
+
+def _run_through(tiles: Tiles) -> Image.Image:
+    while True:
+        try:
+            next(tiles)
+        except StopIteration as end:
+            picture: Image.Image = end.value
+            return picture
+
+
+def _enlarge_in_tiles(picture: Image.Image, times: int, net: Compact, reach: int, tile: int) -> Tiles:
     width, height = picture.width * times, picture.height * times
-    while net.scale > 1 and picture.width < width:
-        picture = _enlarge_once(picture, net, reach, tile)
+    sizes = [picture.size]
+    while net.scale > 1 and sizes[-1][0] < width:
+        sizes.append((sizes[-1][0] * net.scale, sizes[-1][1] * net.scale))
+    counts = [math.prod(-(-side // tile) for side in size) for size in sizes[:-1]]
+    for place in range(len(counts)):
+        picture = yield from _enlarge_once(picture, net, reach, tile, sum(counts[:place]), sum(counts))
     return picture if picture.size == (width, height) else picture.resize((width, height), Image.Resampling.LANCZOS)
 
 
-def _enlarge_once(picture: Image.Image, net: Compact, reach: int, tile: int) -> Image.Image:
+def _enlarge_once(picture: Image.Image, net: Compact, reach: int, tile: int, done: int, total: int) -> Tiles:
     small, scale = np.asarray(picture.convert("RGB")), net.scale
     large = np.array(picture.convert("RGB").resize((picture.width * scale, picture.height * scale), BASES[net.base]))
     for top, bottom in _cut(small.shape[0], tile):
@@ -73,6 +122,8 @@ def _enlarge_once(picture: Image.Image, net: Compact, reach: int, tile: int) -> 
             inner = made[(top - above) * scale :, (left - before) * scale :][: (bottom - top) * scale, : (right - left) * scale]
             place = large[top * scale : bottom * scale, left * scale : right * scale]
             place[:] = np.clip(np.rint(place + inner), 0, 255)
+            done += 1
+            yield done, total
     return Image.fromarray(large)
 
 
@@ -83,6 +134,7 @@ def _cut(side: int, tile: int) -> Iterator[tuple[int, int]]:
         yield place * side // count, (place + 1) * side // count
 
 
+@torch.no_grad()
 def _compute(net: Compact, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return what is to be added to the base's pixels."""
     device = next(net.parameters()).device

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +18,28 @@ from safetensors.torch import save_file
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
+from app.compat.planning.types import Choice
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Event, Finished, Step, Stopped
+from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import STARTER_ENLARGER
+from app.engine.jobs.tasks import Enlarge
 from app.engine.models.enlargers import find_enlarger, list_enlargers, list_shapes, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.planned import make_plan
+from app.engine.pictures.files import picture_settings
+from app.engine.pictures.run import enlarge as enlarging
 from app.engine.pictures.run.compact import Compact
 from app.engine.pictures.run.enlarge import Enlargers, enlarge, load_enlarger
+from app.engine.session import session as session_module
+from app.engine.session.session import Session
+from tests.support import open_session
 from tests.support.places import TOP
 from training.pictures.draw import draw
 from training.pictures.enlarger import FIRST_TEST_SEED, Batches, make_net, make_pair, psnr, save, train
 from training.pictures.scenes import scene
+
+session = open_session.session
 
 
 def write_net(path: Path, scale: int = 2, features: int = 8, convolutions: int = 3, size: float = 0.2) -> Path:
@@ -63,6 +78,49 @@ def test_a_formula_and_files_of_ones_own(tmp_path: Path) -> None:
     assert enlargers.enlarge(picture, 1, files[0], "cpu") is picture
     made = [np.asarray(enlargers.enlarge(picture, 2, file, "cpu")) for file in files]
     assert np.array_equal(made[0], made[2]) and not np.array_equal(made[0], made[1])
+
+
+def test_a_finished_picture_is_enlarged_with_its_settings(session: Session, tmp_path: Path) -> None:
+    request = PictureRequest("a red ball", width=304, height=128, steps=2, seed=7)
+    picture_settings.write(noise(300, 16), tmp_path / "p.png", request, "tiny")
+    task, job = Enlarge(str(tmp_path / "p.png"), 4, str(write_net(tmp_path / "net.safetensors"))), tmp_path / "job"
+    job.mkdir()
+    *steps, end = session.run(task, Choice(), Control(), job, lambda *_: None)
+    assert isinstance(end, Finished), end
+    assert [(each.done, each.total) for each in steps if isinstance(each, Step)] == [
+        (done, 5) for done in range(1, 6)
+    ]  # 2 tiles, then 3 of 600 px
+    with Image.open(end.files[0]) as made:
+        assert made.size == (1200, 64)
+        expected = Enlargers().enlarge(noise(300, 16), 4, task.enlarger, "cpu")
+        assert np.array_equal(np.asarray(made), np.asarray(expected))
+    assert picture_settings.read(Path(end.files[0])).request == request
+    assert picture_settings.read_text(Path(end.files[0])).endswith("Postprocess upscale by: 4, Postprocess upscaler: net")
+
+
+def test_enlarging_stops_between_two_tiles(session: Session, tmp_path: Path) -> None:
+    noise(300, 16).save(tmp_path / "p.png")
+    control, seen = Control(), list[Event]()
+    for event in session.run(Enlarge(str(tmp_path / "p.png"), 2, STARTER_ENLARGER), Choice(), control, tmp_path, lambda *_: None):
+        seen.append(event)
+        control.stop()
+    assert [type(each) for each in seen] == [Step, Stopped] and not (tmp_path / "enlarged.png").exists()
+
+
+def test_a_device_without_room_leaves_it_to_the_processor(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise(20, 16).save(tmp_path / "p.png")
+    plan, devices, real = make_plan(session.home, session.hardware), list[str](), enlarging.run
+
+    def crowded(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Event]:
+        devices.append(device)
+        if device != "cpu":
+            raise torch.OutOfMemoryError("out of memory")
+        return real(task, device, control, job)
+
+    monkeypatch.setattr(session_module, "make_plan", lambda *_, **__: dataclasses.replace(plan, runs_on="mps"))
+    monkeypatch.setattr(enlarging, "run", crowded)
+    *_, end = session.run(Enlarge(str(tmp_path / "p.png"), 2, STARTER_ENLARGER), Choice(), Control(), tmp_path, lambda *_: None)
+    assert isinstance(end, Finished) and devices == ["mps", "cpu"]
 
 
 def test_numbers_that_broke_are_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 // Paint: the picture while it is painted, the results, comparing two, and the grid.
 import { checked, drawProblems } from "./check.js";
 import { el, list, makeButton, text } from "./elements.js";
+import { enlargeActs, enlargeButton } from "./enlarge.js";
 import { changeByWords, guideBy, likeIt, startFrom } from "./force.js";
 import { area, call, live, post, redraw, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
@@ -61,7 +62,7 @@ area("#h-canvas", (element, { picture, grid }) => {
     image.alt = t("canvas.alt", "Generated picture");
   }
   image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-  const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: done.length, time: time(end.elapsed_s, true) }), stopped: () => stopped(done.length) };
+  const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: picture.parts.length || done.length, time: time(end.elapsed_s, true) }), stopped: () => stopped(done.length) };
   const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
   const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
   drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
@@ -87,7 +88,10 @@ area("#h-canvas", (element, { picture, grid }) => {
 function showFull() {
   const { results } = live.state.picture, cell = live.state.grid?.cells.find(({ result }) => result && result.id === shown.cell)?.result;
   const pictures = cell ? live.state.grid.cells.map(({ result }) => result).filter(Boolean) : results;
-  showPictures(pictures, cell ? pictures.indexOf(cell) : shown.kept ? shown.at : pictures.length - 1, (one) => [[t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: one.id })]]);
+  showPictures(pictures, cell ? pictures.indexOf(cell) : shown.kept ? shown.at : pictures.length - 1, (one) => [
+    [t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: one.id })],
+    ...enlargeActs(one),
+  ]);
 }
 
 function drawActs(element, result) {
@@ -102,7 +106,7 @@ function drawActs(element, result) {
     save, ...sendButton(save),
     makeButton(t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: result.id })),
     makeButton(t("canvas.start", "Use as starting picture"), () => startFrom(result)),
-    ...(live.state.charts ? [makeButton(t("canvas.edit", "Change by words"), () => changeByWords(result)), makeButton(t("canvas.guide", "Use as guide"), () => guideBy(result)), makeButton(t("canvas.reference", "Use as reference"), () => likeIt(result))] : []), // guests have none
+    ...(live.state.charts ? [enlargeButton(result), makeButton(t("canvas.edit", "Change by words"), () => changeByWords(result)), makeButton(t("canvas.guide", "Use as guide"), () => guideBy(result)), makeButton(t("canvas.reference", "Use as reference"), () => likeIt(result))] : []), // guests have none
     compareButton(result),
   );
 }

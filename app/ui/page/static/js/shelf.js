@@ -1,6 +1,7 @@
 // Shelf: search as you type, one page at a time, by day.
 import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
+import { enlargeActs, enlargeButton, listEnlarging } from "./enlarge.js";
 import { changeByWords, startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
@@ -283,6 +284,7 @@ const showFull = (each) => {
   showPictures(pictures, pictures.findIndex(({ id }) => id === each.id), (one) => [
     [t("shelf.reuse", "Reuse settings"), () => reuse(one)],
     [t("shelf.alike", "More like this"), () => alike(one)],
+    ...enlargeActs(one),
   ]);
 };
 
@@ -307,7 +309,8 @@ function update(card, each) {
   odd.hidden = !each.condition && each.whole;
   text(odd, each.condition || t("shelf.part", "stopped early"));
   const does = card.querySelector(".h-does");
-  const state = `${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)}`;
+  const enlarging = listEnlarging().split(",").includes(String(each.id));
+  const state = `${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)} ${enlarging}`;
   if (does.dataset.drawn === state) return;
   does.dataset.drawn = state;
   const held = does.contains(document.activeElement) ? document.activeElement?.className : "";
@@ -322,6 +325,7 @@ function update(card, each) {
     text(save, t("shelf.download", "Download"));
     does.append(save, ...sendButton(save));
   }
+  if (enlarging) does.append(enlargeButton(each, "h-chip"));
   const rest = listMore(card, each);
   const files = rest.filter(([, run]) => typeof run === "string");
   if (!owner()) {
@@ -347,6 +351,7 @@ function offerEarlier(does, each, held) {
 const listMore = (card, each) => [
   ...(each.kind === "picture" && !each.gone ? [[t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each))]] : []),
   ...(each.kind === "picture" && !each.gone && owner() ? [[t("canvas.edit", "Change by words"), () => (openTab("paint"), changeByWords(each))]] : []),
+  ...(each.kind === "picture" ? enlargeActs(each) : []),
   ...(each.kind === "picture" && owner() ? [[t("shelf.alike", "More like this"), () => alike(each)]] : []),
   ...markDeeds(card, shelf),
   ...(owner() ? [[t("shelf.folder", "Show in folder"), () => act(each.id, "reveal")]] : []),
@@ -391,7 +396,7 @@ area("#h-shelf", (element, { speech, picture }) => {
     if (deleted.length) undoable([]);
     return void (seen = "");
   }
-  const now = `shown ${speech?.job} ${speech?.results.length} ${picture?.job} ${picture?.results.length}`;
+  const now = `shown ${speech?.job} ${speech?.results.length} ${picture?.job} ${picture?.results.length} ${listEnlarging()}`;
   if (now !== seen) refresh();
   seen = now;
 });
