@@ -2,7 +2,7 @@
 import { el, list, makeButton, text } from "./elements.js";
 import { area, ask, post, redraw } from "./hearth.js";
 import { sure } from "./sure.js";
-import { size, t } from "./words.js";
+import { sentences, size, t } from "./words.js";
 
 const SOON_MS = 1000, SELDOM_MS = 60_000;
 let /** @type {View} */ view = null, asked = 0, acting = "", trouble = "";
@@ -26,20 +26,20 @@ async function act(what, given = {}) {
 }
 
 // What a press leads to, before it does.
-const beside = () => sentences(
+const beside = () => paragraphs(
   t("upkeep.beside", "This is made and tested beside the Hearth that runs, which goes on meanwhile: it takes some minutes and up to {size} of disk. If anything fails, nothing changes.", { size: size(view.environment) }),
   view.undo ? t("upkeep.gives-up", "The version before the last update may be removed for it.") : "",
 );
-const sentences = (...all) => all.filter(Boolean).join("\n\n");
+const paragraphs = (...all) => all.filter(Boolean).join("\n\n");
 
 async function update() {
   const { version, bytes } = view.newer;
-  const question = sentences(t("upkeep.update-sure", "Update to Hearth {version}? {size} are downloaded, and more where it needs newer packages.", { version, size: size(bytes) }), beside(), t("upkeep.back", "Then a restart takes it, and you can go back to this version."));
+  const question = paragraphs(t("upkeep.update-sure", "Update to Hearth {version}? {size} are downloaded, and more where it needs newer packages.", { version, size: size(bytes) }), beside(), t("upkeep.back", "Then a restart takes it, and you can go back to this version."));
   if (await sure(question, t("upkeep.update", "Update"), "h-go-on")) act("update");
 }
 
 async function add(extra) {
-  const question = sentences(t("upkeep.add-sure", "Add {name}? About {size} are downloaded; licence: {licence}.", { name: extra.title, size: size(extra.bytes), licence: extra.licence }), beside(), t("upkeep.add-then", "Then a restart takes it."));
+  const question = paragraphs(t("upkeep.add-sure", "Add {name}? About {size} are downloaded; licence: {licence}.", { name: extra.title, size: size(extra.bytes), licence: extra.licence }), beside(), t("upkeep.add-then", "Then a restart takes it."));
   if (await sure(question, t("upkeep.add", "Add"), "h-go-on")) act("add", { extra: extra.name });
 }
 
@@ -70,7 +70,7 @@ function frame(element) {
 
 function drawVersions(element) {
   const part = (selector) => element.querySelector(selector), { fixed, newer, looks, ready, work } = view;
-  text(part(".h-version"), [t("upkeep.version", "This is Hearth {version}.", { version: view.version }), fixed || (!newer && (view.looking ? t("upkeep.looking", "Looking …") : view.told))].filter(Boolean).join(" "));
+  text(part(".h-version"), sentences([t("upkeep.version", "This is Hearth {version}.", { version: view.version }), fixed || (!newer && (view.looking ? t("upkeep.looking", "Looking …") : view.told))]));
   part(".h-may-look").hidden = Boolean(fixed) || looks != null;
   text(part(".h-may-look p"), t("upkeep.may", "May Hearth look for a newer version, once a day? It asks {place} and sends nothing about you or your work. Nothing is installed without your press.", { place: view.place }));
   part(".h-looks").hidden = Boolean(fixed) || looks == null;
@@ -85,7 +85,7 @@ function drawVersions(element) {
   const busy = work.length > 0, wrong = trouble || (!busy && view.failed);
   part(".h-trouble").hidden = !wrong;
   text(part(".h-trouble"), wrong || "");
-  text(part(".h-work"), busy ? [t("upkeep.making", "Preparing beside what runs"), ...work].join(" · ") : ready ? `${ready} ${t("upkeep.ready-how", "A restart takes it.")}` : "");
+  text(part(".h-work"), busy ? [t("upkeep.making", "Preparing beside what runs"), ...work].join(" · ") : ready ? sentences([ready, t("upkeep.ready-how", "A restart takes it.")]) : "");
   part(".h-restart").hidden = busy || !ready;
   part(".h-update").hidden = busy || Boolean(ready) || !newer;
   part(".h-cancel").hidden = !busy;
