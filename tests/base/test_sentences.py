@@ -93,6 +93,41 @@ def test_chinese_reads_as_chinese() -> None:
     assert not [(key, fault) for key, words in CHINESE.items() for fault in faults(words, key in UNTRANSLATED)]
 
 
+JAPANESE = templates("ja")
+SIGNS = "\u3041-\u30ff\u4e00-\u9fff"
+NO_JAPANESE = UNTRANSLATED | {
+    "book.by", "disk.adapters", "file.embedding", "force.loras", "help.words.control", "help.words.lora", "learned", "lightbox.place", "notice.read",
+    "notify.webhook", "reference.adapter", "setting.adapter", "setting.top-p", "speak.top-p", "strip.processor", "window.ok",
+}  # fmt: skip
+"""Names and marks alone."""
+ONE_JAPANESE_WORD = {
+    "ブラウザ(?!ー)": "ブラウザー", "フォルダ(?!ー)": "フォルダー", "サーバ(?!ー)": "サーバー", "コンピュータ(?!ー)": "コンピューター", "メモリー": "メモリ",
+    "プロセッサ": "CPU", "グラフィック(カード|ボード)": "GPU", "ごみ箱": "ゴミ箱", "ライブラリー": "ライブラリ", "スクリプト": "台本", "バージョン": "版",
+    "開始画像": "元画像", "下さい": "ください", "出来": "でき",
+}  # fmt: skip
+"""As ONE_WORD, for Japanese."""
+
+
+def japanese_faults(japanese: str, name: bool) -> Iterator[str]:
+    if bool(re.search(f"[{SIGNS}]", japanese)) == name:
+        yield "not Japanese"
+    try:
+        japanese.encode("cp932")  # as Windows' consoles write it: simplified Chinese characters are not in it
+    except UnicodeEncodeError as fault:
+        yield f"{japanese[fault.start : fault.end]} is no Japanese character"
+    if re.search(f"[{SIGNS}][,;:!?()]|[,;:!?(][{SIGNS}]", re.sub(r"\([a-z]+\)", "", japanese)):
+        yield "punctuation of the other language"
+    if re.search(rf"[{SIGNS}、。：？（）「」] (?!\d+:\d)|[A-Za-z0-9%}}] [{SIGNS}「」（）]", re.sub("`[^`]*`", "code", japanese)):
+        yield "a space, which Japanese has not"
+    if "|" in "".join(form or "" for _, _, form, _ in string.Formatter().parse(japanese)):
+        yield "a plural, which Japanese has not"
+    yield from (f"{old}, not {new}" for old, new in ONE_JAPANESE_WORD.items() if re.search(old, japanese))
+
+
+def test_japanese_reads_as_japanese() -> None:
+    assert not [(key, fault) for key, words in JAPANESE.items() for fault in japanese_faults(words, key in NO_JAPANESE)]
+
+
 def test_durations_are_worded_by_one_function() -> None:
     """`word_duration` and `time` of words.js alone know the units of time: 2722 s beside 45 minutes is one length in two styles."""
     assert not [key for key, english in find_english().items() if TIME.search(english) and not key.startswith("time.")]
