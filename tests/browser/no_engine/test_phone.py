@@ -49,6 +49,14 @@ def test_results_are_sent_on_by_the_phones_own_sheet(phone: Page) -> None:
     assert not shut_out(phone)
 
 
+def test_the_menu_of_a_creation_opens_within_the_screen(phone: Page) -> None:
+    go(phone, "shelf")
+    for card in phone.locator(".h-creation").all():
+        card.locator(".h-menu > summary").click()
+        menu = card.locator(".h-menu > div").bounding_box()
+        assert menu is not None and menu["x"] >= 0 and menu["x"] + menu["width"] <= 390
+
+
 def test_the_page_says_what_a_home_screen_shows(phone: Page, address: str) -> None:
     first = phone.locator("link[rel=manifest]").first
     assert first.get_attribute("href") == "hearth/manifest", "the browser takes the first"
