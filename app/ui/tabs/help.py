@@ -16,18 +16,13 @@ from app.engine.models.model import Model
 from app.engine.models.model_names import word_name
 from app.engine.models.picture_families import FAMILIES
 from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.text.likely_language import name_language
 from app.ui.page.help_topics import PAINTERS, TOPICS, VOICES, Line, Topic
 from app.ui.page.translate import Language, language, translate
 from app.ui.page.views import View
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
-LANGUAGES: Final = {
-    "en": say("language.en", "English"), "de": say("language.de", "German"), "es": say("language.es", "Spanish"),
-    "fr": say("language.fr", "French"), "it": say("language.it", "Italian"), "pt": say("language.pt", "Portuguese"),
-    "zh": say("language.zh", "Chinese"), "ja": say("language.ja", "Japanese"), "ko": say("language.ko", "Korean"),
-    "nl": say("language.nl", "Dutch"), "pl": say("language.pl", "Polish"), "ru": say("language.ru", "Russian"),
-}  # fmt: skip
 NAMED_MOST: Final = 12
 """Voices and sounds listed of one model."""
 
@@ -69,7 +64,7 @@ def describe_voices(desk: Desk) -> Iterator[Line]:
 
 def describe_voice(limits: VoiceLimits) -> Sentence:
     """Say what a voice reads, whom it imitates, and which sounds it makes."""
-    spoken = tuple(LANGUAGES.get(each.lower().partition("-")[0], each) for each in limits.languages)
+    spoken = tuple(name_language(each.lower().partition("-")[0]) for each in limits.languages)
     return say(
         "help.voice",
         "Reads {languages}. {speakers} {sounds} {imitates}",

@@ -1,4 +1,4 @@
-"""Clean the characters of a script: plain quotes and dashes, no control characters but line ends, and a word on those that a voice cannot read."""
+"""Clean the characters of a script: plain quotes and dashes, no control characters but line ends; a word on what a voice cannot read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from app.base.sentence import Sentence, say_to_all
 from app.engine.models.model_names import word_name
 from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.text.likely_language import guess_language, name_language
 from app.engine.speech.text.script_problem import Problem
 from app.engine.speech.text.written_out import can_read
 
@@ -56,7 +57,19 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
     visible = "".join(each if each == "\n" or unicodedata.category(each)[0] != "C" else " " for each in plain)
     if strange := list_strange(visible, limits):
         problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
+    elif (seems := guess_language(visible)) and seems not in {each.lower().partition("-")[0] for each in limits.languages}:
+        problems.append(Problem("warning", _name_other(seems, limits)))
     return visible
+
+
+def _name_other(seems: str, limits: VoiceLimits) -> Sentence:
+    return say_to_all(
+        "script.other-language",
+        "This seems to be {language}. {name} speaks {spoken} only, so it may not be understood.",
+        language=name_language(seems),
+        name=word_name(limits.name),
+        spoken=tuple(name_language(each.lower().partition("-")[0]) for each in limits.languages),
+    )
 
 
 def list_strange(text: str, limits: VoiceLimits) -> list[str]:
