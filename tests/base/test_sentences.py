@@ -89,6 +89,17 @@ def faults(chinese: str, name: bool) -> Iterator[str]:
     yield from (f"{old}, not {new}" for old, new in ONE_WORD.items() if old in chinese)
 
 
+GERMAN_ONE_WORD = (
+    r"\b(?:Rechner|Maschine|CPU|GPU|Jobs?|Engine|Preset|Tags|Updates?|Builds?|Clips?|Sound|Kreation\w*|Ihnen)\b",
+    r"[\w}]…", r"\.\.\.", r"[\d}]%", r'"',
+)  # fmt: skip
+"""What German sentences say otherwise: see docs/words.md."""
+
+
+def test_german_has_one_word_for_one_thing() -> None:
+    assert not [(key, wrong) for key, words in templates("de").items() for wrong in GERMAN_ONE_WORD if re.search(wrong, words)]
+
+
 def test_chinese_reads_as_chinese() -> None:
     assert not [(key, fault) for key, words in CHINESE.items() for fault in faults(words, key in UNTRANSLATED)]
 
