@@ -10,7 +10,7 @@ def word_duration(seconds: float, exact: bool = False) -> Sentence:
     a guess is told to ten seconds from a minute on."""
     tenths, whole, minutes, hours = (int(max(0.0, seconds) / unit + 0.5) for unit in (0.1, 1, 60, 3600))
     if exact and tenths < 100:
-        return say_to_all("time.seconds", "{s} s", s=f"{tenths / 10:.1f}")
+        return say_to_all("time.seconds", "{s} s", s=tenths / 10)
     if whole < 60:
         return say_to_all("time.seconds", "{s} s", s=max(1, whole))
     if not exact:

@@ -89,12 +89,14 @@ class Sentence:
 
 
 def in_words(value: Value, templates: Mapping[str, str] = MappingProxyType({})) -> str | int | float:
-    """Word a sentence or a list of names; a number stays as it is, so that a template can choose a noun by it. Names and other words come from
-    anywhere."""
+    """Word a sentence or a list of names; a number stays as it is, so that a template can choose a noun by it, but for the decimal mark of the
+    language in which it is read. Names and other words come from anywhere."""
     if isinstance(value, str):
         return clean_words(value)
     if isinstance(value, tuple):
         return templates.get("word.comma", ", ").join(str(in_words(each, templates)) for each in value)
+    if isinstance(value, float) and (mark := templates.get("word.decimal", ".")) != ".":
+        return str(value).replace(".", mark)
     return value.translate(templates) if isinstance(value, Sentence) else value
 
 

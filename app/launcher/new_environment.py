@@ -177,7 +177,7 @@ def require_space(need: int, slot: Path) -> None:
                 "Hearth's environment needs about {need} GB in {folder}, but only {free} GB are free. Free some space and start again.",
                 need=need >> 30,
                 folder=str(slot.parent),
-                free=f"{free / (1 << 30):.1f}",
+                free=round(free / (1 << 30), 1),
             )
         )
 

@@ -84,7 +84,13 @@ def test_a_blank_that_turns_out_chinese_loses_the_space_beside_it() -> None:
     assert str(asked) == "You asked for folded, of int8 weights."
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_number_has_the_decimal_mark_of_its_reader() -> None:
+    sentence = say("forecast.fits", "Takes about {peak} of the {free} GB that are free.", peak=1.5, free=4.0)
+    assert str(sentence) == "Takes about 1.5 of the 4.0 GB that are free."
+    assert sentence.translate(templates("de")) == "Braucht etwa 1,5 von 4,0 GB, die frei sind."
+
+
+@pytest.mark.parametrize("language", ["en", "de", "zh"])
 def test_the_page_says_the_same(language: str) -> None:
     told = run_script(f"""
         import {{ learn, sentences, size, t, time }} from {json.dumps(WORDS.as_uri())};
@@ -97,7 +103,8 @@ def test_the_page_says_the_same(language: str) -> None:
         ]));""")
     here = [word_duration(each, exact).translate(templates(language)) for each in SECONDS for exact in (False, True)]
     counted = ["0 pictures are here", "1 picture is here", "2 pictures are here"]
-    assert told == [*here, *counted, *map(join_sentences, TOGETHER), *map(format_size, BYTES)]
+    mark = templates(language).get("word.decimal", ".")
+    assert told == [*here, *counted, *map(join_sentences, TOGETHER), *(format_size(each).replace(".", mark) for each in BYTES)]
 
 
 def run_script(script: str) -> object:

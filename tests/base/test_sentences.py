@@ -18,7 +18,17 @@ from tests.support.places import TOP
 from tests.support.sentences import PYTHON, SCRIPTS, called, find_english, find_spoken
 from tests.support.source_trees import tree_of
 
-UNTRANSLATED = {"paint.loras", "shape.size", "strip.attention", "selftest.part", "word.colon", "word.comma", "album.named"}
+UNTRANSLATED = {
+    "paint.loras",
+    "shape.size",
+    "strip.attention",
+    "selftest.part",
+    "word.colon",
+    "word.comma",
+    "word.decimal",
+    "key.ctrl",
+    "album.named",
+}
 """A name, the same in both languages; and what differs in its marks alone."""
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
 """A number with a unit of time; rates such as s/step are none."""

@@ -136,13 +136,13 @@ def step_rate(step: Step, spoken: Language) -> str:
 def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None = None) -> str:
     """Word a speed with its unit; speech also as a multiple of realtime."""
     if unit == "frames" and realtime is not None:
-        sentence = say("rate.frames", "{rate} frames/s, {times}x realtime", rate=round(rate), times=f"{realtime:.2f}")
+        sentence = say("rate.frames", "{rate} frames/s, {times}x realtime", rate=round(rate), times=round(realtime, 2))
     elif unit == "frames":
         sentence = say("rate.frames-alone", "{rate} frames/s", rate=round(rate))
     elif unit == "steps" and rate < 1:
-        sentence = say("rate.slow", "{seconds} s/step", seconds=f"{1 / max(rate, 1e-6):.1f}")
+        sentence = say("rate.slow", "{seconds} s/step", seconds=round(1 / max(rate, 1e-6), 1))
     elif unit == "steps":
-        sentence = say("rate.steps", "{rate} steps/s", rate=f"{rate:.1f}")
+        sentence = say("rate.steps", "{rate} steps/s", rate=round(rate, 1))
     else:
         return ""
     return translate(sentence, spoken)

@@ -118,7 +118,7 @@ def tell_apart(machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
 
 def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None, spoken: Language) -> View:
     """`fetched`: the title of the model that it fetches. `unused`: why it has nothing of what runs or waits here."""
-    memory = f"{machine.free_bytes / (1 << 30):.1f} GB" if machine.free_bytes else ""
+    memory = f"{translate(round(machine.free_bytes / (1 << 30), 1), spoken)} GB" if machine.free_bytes else ""
     speed = step_rate(machine.step, spoken) if machine.step is not None else ""
     waiting = max(0, len(machine.tasks) - 1)
     queue = translate(say("helper.queue", "{count} {count:task|tasks} waiting there", count=waiting), spoken) if waiting else ""

@@ -101,7 +101,7 @@ def test_a_dead_engines_speed_time_and_row_do_not_stand_on(tmp_path: Path) -> No
         board.post(job, PartDone(0, 2, str(tmp_path / "part-000.wav"), "[S1] One.", 5, 1.0))
         board.post(job, Step(80, 120, 86.0, "frames", 34.0, Reading(), realtime=1.0, part=1, parts=2))
         seen = owner_view(desk, OWNER, "en", with_charts=False)
-        assert (seen["strip"]["rate"], seen["strip"]["eta_s"]) == ("86 frames/s, 1.00x realtime", 34.0)
+        assert (seen["strip"]["rate"], seen["strip"]["eta_s"]) == ("86 frames/s, 1.0x realtime", 34.0)
         assert seen["strip"]["model"].startswith("Dia"), "what speaks is loaded, though the beat has not told it yet"
         assert [part["state"] for part in seen["speech"]["parts"]] == ["done", "now"]
         board.post(job, Adjusted(RESTART, say("test.died", "It died.")))

@@ -1,7 +1,7 @@
 // Help: one dialog with all topics, searched as one types; opened by the button in the head, by "?", and by every error's "Why?".
 import { el, list, makeButton, onPage, show, text } from "./elements.js";
 import { area, ask, tabInView } from "./hearth.js";
-import { t } from "./words.js";
+import { nameKeys, t } from "./words.js";
 
 let /** @type {View[] | null} */ topics = null;
 
@@ -14,7 +14,6 @@ const here = () => OF_TABS[tabInView()];
 /** @param {any} trouble */
 const topicOf = (trouble) => (trouble.closest(".h-sharing") ? "sharing" : OF_CURES[trouble.dataset.cure] ?? (/^(get|use):/.test(trouble.dataset.cure) ? "models" : here()));
 
-const keys = (words) => (/Mac|iP/.test(navigator.platform) ? words.replaceAll("Ctrl", "\u2318").replaceAll("Alt", "\u2325") : words);
 const found = (topic, words) => {
   const all = [topic.title, ...topic.lines.flatMap((each) => [each.term ?? "", each.text])].join(" ").toLowerCase();
   return words.every((each) => all.includes(each));
@@ -31,7 +30,7 @@ function topicFold(topic) {
     }
     if (inside.lastElementChild?.tagName !== "DL") inside.append(document.createElement("dl"));
     const row = el(`<div><dt></dt><dd></dd></div>`);
-    text(row.querySelector("dt"), topic.id === "keys" ? keys(term) : term);
+    text(row.querySelector("dt"), topic.id === "keys" ? nameKeys(term) : term);
     text(row.querySelector("dd"), words);
     inside.lastElementChild.append(row);
   }

@@ -2,7 +2,7 @@
 import { el, list, onPage, text } from "./elements.js";
 import { area, buttons, fill, live, post, redraw } from "./hearth.js";
 import { rewrite } from "./rewrite.js";
-import { t } from "./words.js";
+import { nameKeys, t } from "./words.js";
 
 const notes = new Map(), stopping = new Set();
 
@@ -85,7 +85,7 @@ onPage("click", (event) => {
 area(".h-keys", (element) => {
   if (element.childElementCount) return;
   element.innerHTML = `<kbd></kbd> <span></span> <kbd>Esc</kbd> <span></span>`;
-  text(element.firstElementChild, /Mac|iP/.test(navigator.platform) ? "\u2318 Enter" : "Ctrl Enter");
+  text(element.firstElementChild, nameKeys("Ctrl Enter"));
   const [begins, stops] = element.querySelectorAll("span");
   text(begins, t("job.begins", "starts"));
   text(stops, t("job.stops", "stops"));

@@ -2,7 +2,7 @@
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, ask, fill, post } from "./hearth.js";
 import { told } from "./told.js";
-import { t } from "./words.js";
+import { decimal, t } from "./words.js";
 
 const WAIT_MS = 180, READING_MS = 700, WEIGHTS = { min: -2, max: 2, step: 0.05 };
 let /** @type {View} */ page = null, words = "", model = "", timer = 0, turn = 0, seen = "";
@@ -123,7 +123,7 @@ function update(row, each) {
   else box.removeAttribute("aria-description");
   row.querySelector(".h-lora-weight").hidden = !now;
   if (now && range !== document.activeElement) range.value = String(now.weight);
-  text(row.querySelector("output"), now ? now.weight.toFixed(2) : "");
+  text(row.querySelector("output"), now ? decimal(now.weight, 2) : "");
   const image = row.querySelector("img");
   image.hidden = !each.picture;
   if (each.picture && image.getAttribute("src") !== each.picture) image.src = each.picture;

@@ -1,7 +1,7 @@
 // Machine: the plan with its reasons, the chunk curve, the live charts, the self-test.
 import { el, list, onPage, text } from "./elements.js";
 import { area, ask, call, fill } from "./hearth.js";
-import { gb, sentences, t, time } from "./words.js";
+import { decimal, gb, sentences, t, time } from "./words.js";
 
 let model = "", as = "", asked = "", stamp = "", turn = 0, waits = false, testing = false;
 let /** @type {View} */ view = null, /** @type {View} */ checked = null, /** @type {View} */ stopped = null;
@@ -123,7 +123,7 @@ function drawCurve() {
   const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
   // On the left the memory of each line, on the right the time that a call takes there.
   const mib = (share) => `${megabytes(2 ** (low + share * (high - low)))} MiB`;
-  const ms = (share) => `${((1000 * fastest) / share).toFixed(1)} ms`;
+  const ms = (share) => `${decimal((1000 * fastest) / share, 1)} ms`;
   const axis = [0, 0.5, 1].map((share) => `<line class="ground" x1="0" x2="${W}" y1="${y(share)}" y2="${y(share)}"/><text class="axis" x="0" y="${y(share) - 4}">${mib(share)}</text>
     ${known.length && share ? `<text class="axis" x="${W}" y="${y(share) - 4}" text-anchor="end">${ms(share)}</text>` : ""}`).join("");
   const points = curve.points.map((p) => `${p.chunk}${t("word.colon", ": ")}${megabytes(p.bytes)} MiB`);
@@ -161,7 +161,7 @@ function drawSelftest() {
     return;
   }
   const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "correct") : t("selftest.wrong", "wrong")}</span></td>
-    <td>${esc(row.subject)}</td><td class="h-figure">${row.error ? row.error.toExponential(1) : ""}</td><td class="h-figure">${row.ms ? `${row.ms.toFixed(1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
+    <td>${esc(row.subject)}</td><td class="h-figure">${row.error ? row.error.toExponential(1) : ""}</td><td class="h-figure">${row.ms ? `${decimal(row.ms, 1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
   const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.what", "what")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "message")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
   const lists = [
     [parts, t("selftest.parts", "Parts of the starter models, compared with the processor: {n}", { n: parts.length })],
@@ -192,7 +192,7 @@ area("#h-charts", (element, { charts, strip }) => {
   // Frames and steps cannot share a scale: draw the unit measured last.
   const unit = last.findLast((each) => each.unit)?.unit;
   const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
-  const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: rate.toFixed(1) }));
+  const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: decimal(rate, 1) }));
   list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><div class="h-ticks" aria-hidden="true"></div><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><g></g><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
     const top = Math.max(...last.map((each) => valued(each, name)), 1e-9);
     const now = valued(last[last.length - 1], name);

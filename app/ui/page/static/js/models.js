@@ -5,7 +5,7 @@ import { area, ask, post } from "./hearth.js";
 import { copyReport } from "./machine.js";
 import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
-import { sentences, size, t, time } from "./words.js";
+import { decimal, sentences, size, t, time } from "./words.js";
 
 const LOOK_MS = 1000;
 let /** @type {View} */ page = null, moves = new Map(), shown = false, known = false;
@@ -147,7 +147,7 @@ function update(card, each) {
   const how = card.querySelector(".h-how");
   how.hidden = !open;
   if (open) {
-    const speed = move.rate ? `${(move.rate / 1e6).toFixed(1)} MB/s` : "";
+    const speed = move.rate ? `${decimal(move.rate / 1e6, 1)} MB/s` : "";
     const left = move.eta_s != null ? t("models.left", "{time} left", { time: time(move.eta_s) }) : "";
     const note = move.state === "running" ? move.sentence : "";
     text(how, [move.word, t("models.of", "{done} of {total}", { done: size(move.done_bytes), total: size(move.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));

@@ -43,8 +43,9 @@ area("#h-strip", (element, state) => {
     bar.firstElementChild.style.transform = `scaleX(${share.toFixed(3)})`;
     bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.total || 0) * 100).toFixed(1)}%`;
     bar.classList.toggle("h-full", memory.now > 0.9 * memory.limit); // what other programs leave
-    bar.setAttribute("aria-valuemax", gb(memory.total));
-    bar.setAttribute("aria-valuenow", gb(memory.now));
+    bar.setAttribute("aria-valuemax", String(memory.total));
+    bar.setAttribute("aria-valuenow", String(memory.now));
+    bar.setAttribute("aria-valuetext", memoryWords(memory));
     bar.setAttribute("aria-label", t("strip.memory", "memory"));
     text(part("memory-text"), memoryWords(memory));
   }

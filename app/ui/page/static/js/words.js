@@ -12,10 +12,17 @@ export const learn = (words) => Object.assign(known, words);
 export const t = (key, english, values = {}) =>
   (known[key] ?? english).replace(/\{(\w+)(?::([^{|}]*)\|([^{|}]*))?\}/g, (_, name, one, many) => (many == null ? values[name] ?? "" : Number(values[name]) === 1 ? one : many)).replace(APART, "$1");
 
+// With the decimal mark of the language, as app/base/sentence.py has it.
+/** @param {number} number @param {number} places */
+export const decimal = (number, places) => number.toFixed(places).replace(".", t("word.decimal", "."));
 /** @param {number} bytes */
-export const size = (bytes) => (bytes >= 1e8 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`); // disks and downloads are counted in powers of ten
+export const size = (bytes) => (bytes >= 1e8 ? `${decimal(bytes / 1e9, 1)} GB` : `${decimal(bytes / 1e6, 1)} MB`); // disks and downloads are counted in powers of ten
 /** @param {number} bytes */
-export const gb = (bytes) => (bytes / 2 ** 30).toFixed(bytes < 10 * 2 ** 30 ? 1 : 0);
+export const gb = (bytes) => decimal(bytes / 2 ** 30, bytes < 10 * 2 ** 30 ? 1 : 0);
+
+// The keys of a keyboard as they are named on this system, in the page's language.
+/** @param {string} keys */
+export const nameKeys = (keys) => (/Mac|iP/.test(navigator.platform) ? keys.replaceAll("Ctrl", "\u2318").replaceAll("Alt", "\u2325") : keys.replaceAll("Ctrl", t("key.ctrl", "Ctrl")));
 
 // Sentences one after the other: Chinese ones stand without a space, as in app/base/sentence.py.
 /** @param {any[]} all @returns {string} */
@@ -26,7 +33,7 @@ export const sentences = (all) => all.filter(Boolean).reduce((text, each) => tex
 export const time = (seconds, exact = false) => {
   if (seconds == null) return "";
   const [tenths, whole, m, h] = [0.1, 1, 60, 3600].map((unit) => Math.floor(Math.max(0, seconds) / unit + 0.5));
-  if (exact && tenths < 100) return t("time.seconds", "{s} s", { s: (tenths / 10).toFixed(1) });
+  if (exact && tenths < 100) return t("time.seconds", "{s} s", { s: decimal(tenths / 10, 1) });
   if (whole < 60) return t("time.seconds", "{s} s", { s: Math.max(1, whole) });
   const s = exact ? whole : 10 * Math.floor(seconds / 10 + 0.5);
   if (s < 600 && s % 60) return t("time.minutes-seconds", "{m} min {s} s", { m: Math.floor(s / 60), s: s % 60 });
