@@ -126,7 +126,10 @@ ENLARGERS: Final[Mapping[str, Sentence]] = {
 
 ADAPTERS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
 CONTROLS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
-GUIDES: Final[Mapping[str, Sentence]] = {"": say("guide.as-it-is", "Use it as it is"), "edges": say("guide.edges", "Find its edges")}
+GUIDES: Final[Mapping[str, Sentence]] = {
+    "": say("guide.as-it-is", "Use it as it is"), "edges": say("guide.edges", "Find its edges"),
+    "depth": say("guide.depth", "Find its depth"),
+}  # fmt: skip
 """What is made of a picture before it guides another."""
 
 PICTURES: Final = _by_name(
@@ -172,8 +175,9 @@ PICTURES: Final = _by_name(
             say("guide.control-how", "A ControlNet for the chosen model's family."), choices=CONTROLS, open=True, kept="nowhere",
             option="the control model (ControlNet) by which --guide guides: its file or folder, or its name"),
     Setting("guide_as", say_to_all("setting.guide-as", "use of the guide"), say("guide.as", "What to do with the picture"),
-            say("guide.as-how", "Edges are found in an ordinary picture; a finished map is used as it is."), choices=GUIDES,
-            kept="own presets", option="what is made of the guide first: its edges; nothing without it"),
+            say("guide.as-how", "Edges or depth, as the control model was made for, are found in an ordinary picture; a finished map is used as it is."),
+            choices=GUIDES,
+            kept="own presets", option="what is made of the guide first: its edges, its depth; nothing without it"),
     Setting("guide_strength", say_to_all("setting.guide-strength", "strength of the guide"), say("guide.strength", "How strongly it guides"),
             range=(0.0, 2.0), slider=(0.0, 2.0, 0.05), kept="own presets", option="how strongly the guide counts, 0 to 2; 1 without it"),
     Setting("guide_from", say_to_all("setting.guide-from", "begin of the guide"), say("guide.from", "Guides from (0 is the first step)"),

@@ -74,6 +74,9 @@ FACTS: Final[dict[str, Fact]] = {
     "cross_num_key_value_heads": _HEADS, "num_heads": _HEADS, "n_heads": _HEADS, "n_kv_heads": _HEADS, "attention_head_dim": _HEAD,
     "head_dim": _HEAD, "cross_head_dim": _HEAD, "d_kv": _HEAD, "dim": _WIDTH, "d_model": _WIDTH, "d_ff": _WIDTH, "hidden_size": _WIDTH,
     "cross_hidden_size": _WIDTH, "intermediate_size": _WIDTH, "encoder_hidden_size": _WIDTH, "decoder_hidden_size": _WIDTH,
+    # What reads pictures
+    "image_size": _whole(1, 16_384, 4), "out_indices": _whole(-64, 1024, 64), "neck_hidden_sizes": _WIDTH, "fusion_hidden_size": _WIDTH,
+    "reassemble_hidden_size": _WIDTH, "head_hidden_size": _WIDTH, "reassemble_factors": _number(1e-3, 64, _LEVELS),
     # Text
     "vocab_size": _whole(1, 1 << 24), "max_position_embeddings": _whole(1, 1 << 24), "relative_attention_num_buckets": _whole(1, 65_536),
     "relative_attention_max_distance": _whole(1, 1 << 24), "model_max_length": _number(1, NUMBER_MOST), "eos_token_id": _TOKEN,

@@ -65,6 +65,6 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
 
 
 def forecast_recommended(setup: Setup, model: Model) -> Forecast:
-    """Forecast the recommended request: the makers' picture size, or any script. A recogniser's memory hangs on no request."""
-    request = SpeechRequest if model.kind == "hearing" else REQUESTS[model.kind]
+    """Forecast the recommended request: the makers' picture size, or any script. The memory of one that makes nothing hangs on no request."""
+    request = REQUESTS[model.kind] if model.kind == "speech" or model.kind == "picture" else SpeechRequest
     return make_forecast(setup, request(".", model.id), model)

@@ -12,7 +12,7 @@ from app.engine.models.painted_tiles import find_tile
 from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
-ModelKind = Literal["speech", "picture", "hearing"]
+ModelKind = Literal["speech", "picture", "hearing", "seeing"]
 """What a model is for: a kind of job, or hearing what was said."""
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
@@ -102,7 +102,7 @@ class Model:
     id: str
     kind: ModelKind
     family: str
-    """A row's name for pictures and voices; for recognisers their `model_type`."""
+    """A row's name for pictures and voices; for those that make nothing their `model_type`."""
     title: str
     """In English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
@@ -176,7 +176,7 @@ def describe_need(
     it is painted over, in tiles where the model paints in tiles."""
     shape, settings = model.attention, model.settings
     why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
-    if model.kind == "hearing":
+    if model.kind == "hearing" or model.kind == "seeing":
         return Need(
             model=model.id, kind="speech", heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=shape.text_tokens,
             keys=shape.keys, masked=False, causal=False, parts=model.parts, cache_bytes=model.cache_bytes, plain=True,

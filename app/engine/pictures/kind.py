@@ -26,8 +26,9 @@ from app.engine.models import adapters, catalog, safetensors
 from app.engine.models.controls import require_fit
 from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_model
+from app.engine.models.on_disk import find_model, locate
 from app.engine.models.picture_families import list_calls
+from app.engine.models.picture_readers import READERS
 from app.engine.pictures import steps
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import is_picture
@@ -66,6 +67,7 @@ class PictureKind:
             read_enlarger(Path(request.enlarger))
         if request.guide:
             require_fit(Path(request.control), model)
+            require_reader(home, request.guide_as)
         if request.reference:
             adapters.require_fit(home, Path(request.adapter), model)
 
@@ -207,3 +209,23 @@ def _measure_result(request: PictureRequest) -> tuple[int, int]:
         except OSError:
             pass  # its run says so
     return (request.width or 0) * request.upscale, (request.height or 0) * request.upscale
+
+
+def require_reader(home: Home, made: str) -> Path | None:
+    """Return the folder of the model that makes a guide's map; None if none is needed. Raise a Trouble that offers it where it is not here."""
+    model = READERS.get(made)
+    if model is None:
+        return None
+    found = locate(home, model)
+    if found is None:
+        advice = say("owner.depth", "Download it in Models, or give a finished map.")
+        raise Trouble(
+            say_to_all(
+                "guide.no-reader",
+                "To see the depth of a picture, Hearth needs {model}, which is not here yet. {advice}",
+                model=model.words,
+                advice=advice,
+            ),
+            cure=f"get:{model.id}",
+        )
+    return found.folder

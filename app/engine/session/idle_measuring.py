@@ -55,7 +55,7 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
 
 def list_calls(model: Model, row: Row) -> tuple[Call, ...]:
     """List the attention calls at the model's recommended picture size, or for how it makes a row of speech."""
-    if model.kind == "hearing":
+    if model.kind == "hearing" or model.kind == "seeing":
         return ()
     rows = describe_need(model).batch
     return tuple(

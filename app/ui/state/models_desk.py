@@ -41,7 +41,7 @@ class ModelsDesk:
     finder: Finder = field(default_factory=lambda: Finder((BY_ID, CONFIGS)))
 
     def list_all(self) -> list[Model]:
-        """List the catalog's models, recognisers and those that the owner added."""
+        """List the catalog's models, recognisers, readers of pictures and those that the owner added."""
         return [*BY_ID.values(), *(seen.model for seen in self.look_at_own().values() if seen.model is not None and seen.answers)]
 
     def look_at_own(self) -> dict[str, Seen]:

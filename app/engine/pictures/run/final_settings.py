@@ -8,6 +8,7 @@ from typing import Final
 
 from PIL import Image
 
+from app.base.paths import Home
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Impossible
 from app.engine.jobs import quicker, schedulers
@@ -16,6 +17,7 @@ from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models.families.family import PictureFamily
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.picture_families import FAMILIES
+from app.engine.pictures.kind import require_reader
 from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
@@ -65,8 +67,11 @@ class PictureSettings:
         return seed_for(self.request, index)
 
 
-def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae: Path | None = None) -> PictureSettings:
-    """Make every choice that the request leaves open; raise a Trouble for what the model cannot do. `tiny_vae`: the model's, if any."""
+def resolve_settings(
+    request: PictureRequest, model: Model, job: Path, tiny_vae: Path | None = None, home: Home | None = None
+) -> PictureSettings:
+    """Make every choice that the request leaves open; raise a Trouble for what the model cannot do. `tiny_vae`: the model's, if any; `home`: where the
+    models are that see what a guide shows."""
     family = FAMILIES[model.family]
     _refuse_unsupported(request, model, family)
     seed = draw_seed(request, job)
@@ -157,7 +162,7 @@ def resolve_settings(request: PictureRequest, model: Model, job: Path, tiny_vae:
         words[1],
         image,
         mask,
-        make_guide(drawn, request.guide_as, width, height) if drawn else None,
+        make_guide(drawn, request.guide_as, width, height, require_reader(home, request.guide_as) if home else None) if drawn else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),

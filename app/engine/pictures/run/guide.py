@@ -1,4 +1,4 @@
-"""Make the map by which a picture guides another: as it is, or its edges."""
+"""Make the map by which a picture guides another: as it is, its edges, or its depth."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from app.base.atomic_write import replacing
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.parts import GUIDE
+from app.engine.pictures.families.depth_file import see_depth
 from app.engine.pictures.run.input_images import crop_to
 
 Floats = NDArray[np.float32]
@@ -25,9 +26,14 @@ CUT: Final = 0.02
 _NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
 
 
-def make_guide(picture: Image.Image, made: str, width: int, height: int) -> Image.Image:
-    """Return the map for a picture of this size; raise a Trouble if the picture shows nothing to go by."""
+def make_guide(picture: Image.Image, made: str, width: int, height: int, reader: Path | None = None) -> Image.Image:
+    """Return the map for a picture of this size; raise a Trouble if the picture shows nothing to go by. `reader`: the folder of the model that sees it."""
     fitted = crop_to(picture, width, height)
+    if reader is not None:
+        depth = see_depth(reader, fitted)
+        if depth is None:
+            raise Trouble(say("guide.flat", "No depth was seen in the guide. Choose a picture of a scene, or use it as it is."))
+        return depth
     if made != "edges":
         return fitted
     edges = find_edges(fitted)

@@ -59,7 +59,7 @@ def load(
     folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path | None = None, home: Home | None = None
 ) -> Painter:
     """Load from local files; raise a Trouble if they are unusable. `scratch`: where idle parts are stored, if the plan needs it; `home`: where image
-    encoders are looked for."""
+    encoders, and models that see depth, are looked for."""
     pipeline = loader.load_pipeline(folder, model, plan, companions, scratch or Path(tempfile.gettempdir()))
     return Painter(pipeline, model, plan, companions.get("tiny-vae") or tiny_vae.find(folder), home)
 
@@ -88,7 +88,7 @@ class Painter:
         self._pipe, self._disk_parts = pipeline.pipe, pipeline.disk_parts
         self._tiny_vae = tiny_vae.TinyVae(tiny) if tiny is not None else None
         self._model = model
-        self._plan = plan
+        self._plan, self._home = plan, home
         self._family = FAMILIES[model.family]
         denoiser = self._family.denoiser
         how = placement.find_precision(plan, denoiser)
@@ -120,7 +120,8 @@ class Painter:
     def _run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path, tell: Tell) -> None:
         started_s = time.monotonic()
         job.mkdir(parents=True, exist_ok=True)
-        run = _Run(resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None), control, seam, tell)
+        settings = resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None, self._home)
+        run = _Run(settings, control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
         self._control.activate(self._pipe, run.settings)

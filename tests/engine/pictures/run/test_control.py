@@ -16,8 +16,11 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from transformers.models.depth_anything import DepthAnythingForDepthEstimation
+from transformers.models.dpt import DPTImageProcessor
 
 from app.base.paths import Home
+from app.base.paths import home as make_home
 from app.base.trouble import Trouble
 from app.compat.planning.types import Precision
 from app.engine.jobs import schedulers
@@ -32,7 +35,9 @@ from app.engine.models.model import describe_need
 from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.control_file import load_control
+from app.engine.pictures.families.depth_file import see_depth
 from app.engine.pictures.files import picture_settings
+from app.engine.pictures.run import guide
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run.active_control import ActiveControl
 from app.engine.pictures.run.guide import find_edges, make_guide, note_cut
@@ -41,6 +46,8 @@ from app.engine.pictures.steps import weigh_step
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, load_painter, read_pixels
+from tests.support.tiny_ears import complete, place_for
+from tests.support.tiny_readers import save_depth
 
 pytest_plugins = ["tests.support.picture_fixtures"]
 GUIDED = {"sd15": "StableDiffusion", "sdxl": "StableDiffusionXL"}
@@ -316,6 +323,53 @@ def test_its_settings_lie_in_the_file_and_paint_the_same(
         Path(list_parts(list(paints.run(replace(asked, guide=None), Control(), None, tmp_path / "plain")))[0].path)
     )
     assert plain.request.control == "", "what was not used is not stored"
+
+
+def test_the_depth_that_a_model_sees_guides(folders: dict[str, Path], controls: dict[str, Path], shapes: Path, tmp_path: Path) -> None:
+    home, model = make_home(tmp_path / "home").create(), catalog.find(str(folders["sd15"]))
+    asked = guided(folders["sd15"], controls["sd15"], shapes, guide_as="depth")
+    with pytest.raises(Trouble, match="needs Depth Anything V2 Small") as missing:
+        kind_of(asked).check(home, asked, model)
+    assert missing.value.cure == "get:depth-anything-v2-small"
+    folder = complete(save_depth(place_for(home, "depth-anything-v2-small")))
+    kind_of(asked).check(home, asked, model)
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {}, home=home)
+    made = list_parts(list(paints.run(asked, Control(), None, tmp_path / "job")))[0]
+    with Image.open(tmp_path / "job" / "guide.png") as kept, Image.open(shapes) as shown:
+        seen = np.asarray(kept)
+        assert kept.size == (64, 64) and seen.min() == 0 and seen.max() == 255 and (seen == seen[..., :1]).all()
+        assert see_depth(folder, shown.convert("RGB")) == kept.convert("RGB")
+    with Image.open(made.path) as picture:
+        assert "Module: depth" in picture.info["parameters"]
+    paints.close()
+
+
+def test_depth_is_what_transformers_sees(tmp_path: Path) -> None:
+    """At the size of the model's own processor, beside that."""
+    folder, picture = save_depth(tmp_path / "depth"), Image.effect_noise((518, 518), 90).convert("RGB")
+    plain = DepthAnythingForDepthEstimation.from_pretrained(folder).eval()
+    processor = DPTImageProcessor(
+        size={"height": 518, "width": 518},
+        keep_aspect_ratio=True,
+        ensure_multiple_of=14,
+        image_mean=[0.485, 0.456, 0.406],
+        image_std=[0.229, 0.224, 0.225],
+    )
+    with torch.no_grad():
+        seen = plain(**processor(picture, return_tensors="pt")).predicted_depth[0].numpy()
+    own = see_depth(folder, picture)
+    assert own is not None
+    np.testing.assert_allclose(np.asarray(own)[..., 0], (seen - seen.min()) / (seen.max() - seen.min()) * 255, atol=1)
+    assert (long := see_depth(folder, Image.effect_noise((700, 64), 90))) is not None and long.size == (700, 64)
+    (folder / "config.json").write_text((folder / "config.json").read_text().replace('"head_hidden_size": 8', '"head_hidden_size": 16'))
+    with pytest.raises(Trouble, match="damaged"):
+        see_depth(folder, picture)
+
+
+def test_a_guide_without_depth_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guide, "see_depth", lambda *_: None)
+    with pytest.raises(Trouble, match="No depth"):
+        make_guide(Image.new("RGB", (64, 64)), "depth", 64, 64, tmp_path)
 
 
 def test_edges_are_where_shapes_end() -> None:

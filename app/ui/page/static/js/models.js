@@ -126,7 +126,7 @@ function make() {
 }
 
 function update(card, each) {
-  const kinds = { speech: t("models.speech", "speech"), picture: t("models.picture", "pictures"), hearing: t("models.hearing", "hearing") };
+  const kinds = { speech: t("models.speech", "speech"), picture: t("models.picture", "pictures"), hearing: t("models.hearing", "hearing"), seeing: t("models.seeing", "reads pictures") };
   const move = moves.get(each.id), open = move && move.state !== "done";
   text(card.querySelector("h3"), each.title);
   const fit = card.querySelector(".h-fit");
