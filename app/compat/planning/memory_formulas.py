@@ -82,6 +82,8 @@ def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> i
         widened = 0
     # Unquantised weights have the compute dtype; speech is loaded in its storage dtype.
     rest = (part.parameters - small) * BYTES[precision.storage if part.role == "speech" else precision.compute]
+    if quantised == "int4":
+        widened += int(part.eight * (BYTES_PER_PARAMETER["int8"] - BYTES_PER_PARAMETER["int4"]))
     return int(small * BYTES_PER_PARAMETER[quantised]) + rest + widened
 
 

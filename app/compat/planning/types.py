@@ -45,6 +45,8 @@ class ModelPart:
     """Size of its GGUF file, if known."""
     widest: int = 0
     """Parameters of its largest linear layer, for a voice: what is widened or sent at a time."""
+    eight: int = 0
+    """Parameters in linear layers that have 8 bits where the others are packed in 4: what makes sound."""
     scales: bool = False
     """Whether it stays within float16 if its layers are scaled (Z-Image's transformer), though as it is it would overflow."""
 

@@ -126,6 +126,16 @@ CATALOG: Final[tuple[Model, ...]] = (
         note=say("catalog.phonon", "A small, quick English voice for any processor, in many ready voices."),
     ),
     Model(
+        "vibevoice-1.5b", "speech", "vibevoice", "VibeVoice 1.5B",
+        parts=(ModelPart("model", "speech", 2_704_021_987, linear=2_344_427_520, eight=905_945_088),),
+        attention=Attention(12, 2, 128, text_tokens=256, keys=640, masked=True),
+        source=Source("vibevoice/VibeVoice-1.5B-hf", ("*.json", "*.safetensors", "*.txt"), 5_424 * _MB),
+        licence="MIT", cache_bytes=74 * _MB, frames_per_s=7.5,
+        note=say("catalog.vibevoice",
+            "Lively English and Chinese for dialogues. Imitates a voice from a recording, without its words. Its makers made it for research, and ask "
+            "you to say that a computer speaks."),
+    ),
+    Model(
         "sd15", "picture", "sd15", "Stable Diffusion 1.5",
         parts=(_CLIP_L, ModelPart("unet", "denoiser", 859_520_964, linear=270_049_280), _VAE),
         attention=Attention(8, 8, 40, pixels_a_token=8),
@@ -258,7 +268,7 @@ CONFIGS: Final = {
 
 
 BEST: Final = {
-    "speech": ("dia-1.6b", "pocket-tts", "phonon-31m", "starter-voice"),
+    "speech": ("dia-1.6b", "vibevoice-1.5b", "pocket-tts", "phonon-31m", "starter-voice"),
     "picture": (
         "z-image-turbo", "flux2-klein", "flux1-schnell", "chroma1-hd", "sdxl", "sd35-medium", "ssd-1b", "sdxl-lightning", "sdxl-turbo", "pixart-sigma",
         "sd15", "starter-painter",

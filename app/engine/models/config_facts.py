@@ -91,11 +91,13 @@ FACTS: Final[dict[str, Fact]] = {
     "audio_prompt_dim": _WIDTH, "audio_prompt_bos_token_id": _TOKEN, "num_speakers": _whole(0, 1 << 20), "num_speakers_vocab_size": _WIDTH,
     "num_speakers_embedding_dim": _WIDTH, "duration_delta_embedding_dim": _WIDTH, "loss_weighting_hidden_size": _WIDTH,
     "loss_weighting_num_layers": _COUNT, "frame_rate": _number(0.1, 1000), "languages": _WORDS, "embeddings_ext": _WORDS,
+    "depths": _whole(1, 256, _LEVELS), "ffn_expansion": _whole(1, 64), "latent_size": _WIDTH, "channels": _whole(1, 64),
+    "audio_bos_token_id": _TOKEN, "audio_eos_token_id": _TOKEN, "audio_token_id": _TOKEN, "target_dB_FS": _number(-100, 0),
     # Schedulers and generation
     "num_train_timesteps": _whole(1, 100_000), "steps_offset": _whole(0, 1000), "solver_order": _ORDER, "predictor_order": _ORDER, "corrector_order": _ORDER,
     "beta_start": _number(0, 1), "beta_end": _number(0, 1),
     "shift": _number(1e-3, 1000), "guidance_scale": _number(0, 1000), "temperature": _number(0, 1000), "top_p": _number(0, 1),
-    "num_flow_steps": _whole(1, 256), "eos_threshold": _number(-1e6, 1e6), "min_frames_before_eos": _whole(0, 10_000),
+    "num_flow_steps": _whole(1, 256), "num_diffusion_steps": _whole(1, 256), "eos_threshold": _number(-1e6, 1e6), "min_frames_before_eos": _whole(0, 10_000),
     "frames_after_eos": _whole(0, 1000), "frames_after_eos_short_text": _whole(0, 1000), "short_text_max_words": _whole(0, 1000),
     "top_k": _number(0, 1 << 24), "lambda_min_clipped": _number(-math.inf, NUMBER_MOST),
     # starter.json of a voice

@@ -52,7 +52,8 @@ _DIA: Final = VoiceFamily(
 )  # fmt: skip
 _PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.families.pocket", "Gradium Phonon", quantised=("int8", "int4"))
 _POCKET: Final = replace(_PHONON, name="pocket_tts", title="Pocket TTS")
-FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA, _PHONON, _POCKET)}
+_VIBEVOICE: Final = VoiceFamily("vibevoice", "app.engine.speech.families.vibevoice", "VibeVoice", guided=True, quantised=("int8", "int4"))
+FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA, _PHONON, _POCKET, _VIBEVOICE)}
 """By the `model_type` of a folder's config.json."""
 
 

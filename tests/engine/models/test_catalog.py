@@ -26,7 +26,7 @@ ids = [each.id for each in catalog.CATALOG]
 def test_every_family_is_there_and_every_id_once() -> None:
     assert len(set(ids)) == len(ids)
     assert {each.family for each in PICTURES} == set(FAMILIES)
-    assert {"starter-voice", "starter-painter", "dia-1.6b", "pocket-tts", "phonon-31m"} <= set(ids)
+    assert {"starter-voice", "starter-painter", "dia-1.6b", "pocket-tts", "phonon-31m", "vibevoice-1.5b"} <= set(ids)
     assert {id_ for row in catalog.BEST.values() for id_ in row} == set(ids)
 
 
@@ -37,7 +37,8 @@ def test_a_row_is_whole(row: Model) -> None:
     assert bool(row.source) != bool(row.path)
     assert all(part.parameters > 0 for part in row.parts) and not row.attention.heads % row.attention.kv_heads
     roles = {part.role for part in row.parts}
-    assert roles == ({"text", "denoiser", "vae"} if row.kind == "picture" else {"speech", "codec"})
+    voice = {"speech"} if row.family == "vibevoice" else {"speech", "codec"}  # which hears itself while it speaks
+    assert roles == ({"text", "denoiser", "vae"} if row.kind == "picture" else voice)
     for source in model.list_sources(row, "gguf"):
         assert source.bytes > 0 and "/" in source.repo and not any(".bin" in each for each in source.files)
         assert "*.bin" in source.leave and "*.py" in source.leave
