@@ -14,11 +14,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import platformdirs
 
 from app import __version__
-from app.base.languages import ENGLISH, languages, templates, word_for
+from app.base.languages import ENGLISH, languages, system_language, templates, word_for
 from app.base.paths import Home, assets, home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
@@ -27,6 +28,7 @@ from app.launcher.slots import find_place
 TOP = Path(__file__).parents[2]
 IDENTIFIER = "io.github.hearth-app.hearth"
 SIZES_PX = (16, 32, 48, 64, 128, 256, 512)
+COMMENT: Final = say("install.comment", "Speak scripts and paint pictures on this computer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ def mac_bundle(command: list[str], icon: bytes, log: Path) -> list[AppFile]:
         "LSArchitecturePriority": ["arm64"],  # else a script may be started as an Intel program
         "LSUIElement": True,
         "NSHighResolutionCapable": True,
-        "NSMicrophoneUsageDescription": "Hearth records a clip of a voice when you press Record. It stays on this computer.",
+        "NSMicrophoneUsageDescription": say(
+            "install.microphone", "Hearth records a clip of a voice when you press Record. It stays on this computer."
+        ).translate(templates(system_language())),
     }
     quoted_log = shlex.quote(str(log))
     script = f"""#!/bin/bash
@@ -95,7 +99,7 @@ def desktop_entry(command: list[str], icon: Path) -> str:
             "Version=1.0",
             "Name=Hearth",
             *in_all_languages("GenericName", say("install.kind", "Speech and pictures")),
-            *in_all_languages("Comment", say("install.comment", "Speak scripts and paint pictures on this computer")),
+            *in_all_languages("Comment", COMMENT),
             f"Exec={' '.join(quoted(word) for word in command)}",
             "Icon=" + str(icon).replace("\\", "\\\\"),
             "Terminal=false",
@@ -130,7 +134,7 @@ foreach ($place in 'Programs', 'Desktop') {{
   $link.Arguments = {quoted(arguments)}
   $link.WorkingDirectory = $HOME
   $link.IconLocation = {quoted(f"{icon},0")}
-  $link.Description = 'Speech and pictures on this computer'
+  $link.Description = {quoted(COMMENT.translate(templates(system_language())))}
   $link.WindowStyle = 7
   $link.Save()
 }}

@@ -33,10 +33,11 @@ def test_nobody_is_shut_out(visit: Visit, scheme: str) -> None:
 
 
 @pytest.mark.slow
-def test_chinese_dark_and_narrow(visit: Visit) -> None:
-    page = visit(locale="zh-CN", color_scheme="dark", viewport={"width": 390, "height": 800})
-    expect(page.locator('button[role="tab"]').first).to_have_text("朗读")
-    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+@pytest.mark.parametrize(("locale", "lang", "first"), [("zh-CN", "zh-CN", "朗读"), ("de-AT", "de", "Sprechen")])
+def test_other_languages_dark_and_narrow(visit: Visit, locale: str, lang: str, first: str) -> None:
+    page = visit(locale=locale, color_scheme="dark", viewport={"width": 390, "height": 800})
+    expect(page.locator('button[role="tab"]').first).to_have_text(first)
+    expect(page.locator("html")).to_have_attribute("lang", lang)
     assert page.evaluate("document.body.classList.contains('dark')")
     for tab in TABS:
         go(page, tab)

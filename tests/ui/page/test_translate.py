@@ -169,3 +169,5 @@ def test_a_third_language_is_in_the_terminal(capsys: pytest.CaptureFixture[str])
     open_command.add_arguments(parser)
     assert parser.parse_args(["--lang", "qx"]).lang == "qx"
     assert "GenericName[qx_QX]=<Speech and pictures>" in desktop_entry.desktop_entry(["hearth"], Path("icon"))
+    assert b"&lt;Hearth records a clip" in desktop_entry.mac_bundle(["hearth"], b"", Path("log"))[0].content
+    assert "'<Speak scripts and paint" in desktop_entry.windows_shortcuts(["hearth"], Path("icon"))

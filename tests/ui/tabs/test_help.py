@@ -1,4 +1,4 @@
-"""The help: what everybody reads in both languages, what guests are spared, and that every error leads to a topic."""
+"""The help: what everybody reads in every language, what guests are spared, and that every error leads to a topic."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         yield desk
 
 
-@pytest.mark.parametrize("spoken", ["en", "zh"])
+@pytest.mark.parametrize("spoken", ["en", "de", "zh"])
 def test_the_owner_reads_every_topic(desk: Desk, spoken: str) -> None:
     topics = {each["id"]: each for each in help_view.list_topics(desk, True, spoken)}
     assert list(topics) == [each.id for each in TOPICS]
     assert all(line["text"] and "{" not in line["text"].replace("{red|blue}", "") for each in topics.values() for line in each["lines"])
     voices, painters = ([line["term"] for line in topics[each]["lines"]] for each in ("voices", "painters"))
-    named = {"en": (["Starter voice"], ["Starter painter"]), "zh": (["入门语音"], ["入门画师"])}
+    named = {"en": (["Starter voice"], ["Starter painter"]), "de": (["Startstimme"], ["Startmaler"]), "zh": (["入门语音"], ["入门画师"])}
     assert (voices, painters) == named[spoken]
 
 
