@@ -1,4 +1,4 @@
-"""The words on the page in Chinese: nothing is left in English, Gradio's own labels included, on Speak and Paint with all drawers open."""
+"""The words on the page in Chinese and in Japanese: nothing is left in English, Gradio's own labels included, on Speak and Paint with all drawers open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.window import SETTLED, Visit, go, needs_chromium
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
-NAMES = {"Hearth", *(each.name for each in languages().values()), "LoRA", "Esc", "Ctrl Enter", "⌘ Enter"}
+NAMES = {"Hearth", *(each.name for each in languages().values()), "LoRA", "IP-Adapter", "Esc", "Ctrl Enter", "⌘ Enter"}
 """And the keys of a keyboard."""
 LEFT = """() => {
   // What this machine calls itself, and texts for models that read English.
@@ -23,7 +23,7 @@ LEFT = """() => {
     if (!each.checkVisibility({ visibilityProperty: true }) || each.closest(`.h-hidden, script, style, ${english}`)) continue;
     const words = [...each.childNodes].filter(node => node.nodeType === Node.TEXT_NODE).map(node => node.data);
     for (const text of [...words, ...named.map(name => each.getAttribute(name) ?? "")])
-      if (/[a-z]{3}/i.test(text) && !/[\\u4e00-\\u9fff]/.test(text)) said.add(text.trim());
+      if (/[a-z]{3}/i.test(text) && !/[\\u3041-\\u30ff\\u4e00-\\u9fff]/.test(text)) said.add(text.trim());
       else if (/^(number input|range slider) for/.test(text)) said.add(text);
   }
   return [...said];
@@ -31,11 +31,12 @@ LEFT = """() => {
 UNFOLD = """() => document.querySelectorAll("button.label-wrap:not(.open)").forEach(each => each.checkVisibility() && each.click())"""
 
 
-def test_no_english_is_left_on_a_chinese_page(visit: Visit, tmp_path: Path) -> None:
+def test_no_english_is_left_on_a_chinese_or_a_japanese_page(visit: Visit, tmp_path: Path) -> None:
     """By a browser whose Chinese Gradio does not know, as a phone in Hong Kong has it; on a window in which nobody has written yet."""
     with served(tmp_path) as (desk, address, _):
         desk.settings.put({"greeted": True})
-        check(visit(address=address, locale="zh-HK"))
+        for locale in ("zh-HK", "ja-JP"):
+            check(visit(address=address, locale=locale))
 
 
 def check(page: Page) -> None:
