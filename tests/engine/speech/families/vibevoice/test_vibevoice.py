@@ -84,7 +84,7 @@ def make_clip(seconds: float = 0.5) -> sound.Samples:
     return (0.2 * np.sin(np.arange(round(seconds * 24_000)) / 20)).astype(np.float32)
 
 
-class Plain(VibeVoiceForConditionalGeneration):  # type: ignore[no-untyped-call]
+class Plain(VibeVoiceForConditionalGeneration):
     """transformers' own guidance for words would be added to that of the frames, as both are set by one number: its makers' program has none."""
 
     def _get_logits_processor(self, *given: Any, **named: Any) -> Any:
