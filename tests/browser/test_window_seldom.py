@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.waiting import until
-from tests.support.window import Contexts, Open, go, needs_chromium, shut_out
+from tests.support.window import WAIT_MS, Contexts, Open, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
@@ -164,6 +164,24 @@ def test_the_queue_is_read_and_emptied(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(queue).to_have_count(0)
     expect(page.locator(".h-waiting")).to_be_focused()
+
+
+@pytest.mark.slow
+def test_the_tabs_title_tells_how_far_the_work_is(page: Page) -> None:
+    ended = job("picture", "report")
+    going = {"picture": ended["picture"] | {"end": None}, "strip": {"job": ended["picture"]["job"], "doing": "painting, step 12 of 20"}}
+    ended["strip"] = {"job": "", "doing": "ready"}
+    alter(page, **going)
+    expect(page).to_have_title("40% · Hearth")
+    alter(page, **ended)
+    expect(page).to_have_title("Hearth")  # whoever looks sees it
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+    alter(page, **going)
+    expect(page).to_have_title("40% · Hearth", timeout=WAIT_MS)
+    alter(page, **ended)
+    expect(page).to_have_title("Done. · Hearth", timeout=WAIT_MS)
+    page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page).to_have_title("Hearth", timeout=WAIT_MS)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { gb, size, t, time } from "./words.js";
 
-const WAIT_MS = 180, DAY_MS = 86_400_000, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
+const WAIT_MS = 180, DAY_MS = 86_400_000, WORDS_MOST = 300, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
 const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", until: "" };
 const picked = new Map(); // id -> the creation
 const unfolded = new Map(); // id -> what its script made before it was edited
@@ -252,6 +252,10 @@ async function saveJoined(target, kind) {
   zip();
 }
 
+// As much of a text as a card shows: who listens to the page would hear a whole chapter at each card.
+/** @param {string} words */
+const begin = (words) => (words.length > WORDS_MOST ? `${words.slice(0, words.lastIndexOf(" ", WORDS_MOST) + 1 || WORDS_MOST).trimEnd()}\u2026` : words);
+
 function make(each) {
   if (each.day) {
     const line = el(`<li class="h-day"><h2></h2></li>`);
@@ -270,7 +274,7 @@ function make(each) {
   const image = card.querySelector("img");
   if (image) {
     image.src = each.url;
-    image.alt = each.text;
+    image.alt = begin(each.text);
     card.querySelector(".h-look").addEventListener("click", () => showFull(each));
   } else if (!each.gone) {
     card.prepend(makePlayer({ ...each, label: t("shelf.play", "Play") }));
@@ -292,8 +296,8 @@ function update(card, each) {
   if (each.day) return;
   card.each = each;
   card.classList.toggle("h-earlier", Boolean(each.before));
-  drawScript(card.querySelector(".h-words"), each.text);
-  card.querySelector(".h-words").title = each.text;
+  drawScript(card.querySelector(".h-words"), begin(each.text));
+  card.querySelector(".h-words").title = begin(each.text);
   drawMarks(card, each, shelf);
   const star = card.querySelector(".h-star");
   star.hidden = each.binned || !owner();
@@ -333,8 +337,11 @@ function update(card, each) {
     if (files.length) does.append(makeMenu(files));
     return offerEarlier(does, each, held);
   }
-  add(t("shelf.delete", "Delete"), () => act(each.id, "delete")).classList.add("h-delete");
-  does.append(makeMenu(rest));
+  const remove = () => act(each.id, "delete");
+  add(t("shelf.delete", "Delete"), remove).classList.add("h-delete");
+  // On a phone pictures stand two in a row, and all there is to do is in the menu.
+  const narrow = [[t("shelf.reuse", "Reuse settings"), () => reuse(each)], ...(each.gone ? [] : [[t("shelf.download", "Download"), `${each.url}?download=1`]]), [t("shelf.delete", "Delete"), remove]];
+  does.append(makeMenu([...(each.kind === "picture" ? narrow.map((row) => [...row, "h-narrow"]) : []), ...rest]));
   offerEarlier(does, each, held);
 }
 
@@ -363,8 +370,8 @@ const listMore = (card, each) => [
 function makeMenu(rows) {
   const menu = el(`<details class="h-menu"><summary class="h-chip"></summary><div></div></details>`), inside = menu.lastElementChild;
   text(menu.firstElementChild, t("shelf.more", "More"));
-  for (const [label, run] of rows) {
-    const made = typeof run === "string" ? el(`<a download></a>`) : makeButton(label, run);
+  for (const [label, run, kind = ""] of rows) {
+    const made = typeof run === "string" ? el(`<a download class="${kind}"></a>`) : makeButton(label, run, kind);
     if (typeof run === "string") [made.href, made.textContent] = [run, label];
     made.addEventListener("click", () => (menu.open = false));
     inside.append(made);
