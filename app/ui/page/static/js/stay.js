@@ -8,6 +8,7 @@ import { openTab } from "./tabs.js";
 import { told } from "./told.js";
 
 const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room", FOLDS = "hearth_folds";
+const PASSING = ["changed", "refused"]; // the check says the one anew; the other was read, in the language of then
 const CALLS = { speak: "speak.kept", paint: "paint.kept" };
 const LATE = ["h-samples", "h-prompt", "paint-fit"];
 const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
@@ -17,7 +18,7 @@ let opened = !last;
 addEventListener("pagehide", () => {
   sessionStorage.setItem(TAB, tabInView() ?? "");
   sessionStorage.setItem(FOLDS, JSON.stringify([...folds, ...[...document.querySelectorAll("button.label-wrap.open")].map(nameFold)]));
-  const held = (tab) => Object.entries(told[tab]).filter(([what, value]) => what !== "changed" && !isEmpty(value)); // the check says that anew
+  const held = (tab) => Object.entries(told[tab]).filter(([what, value]) => !PASSING.includes(what) && !isEmpty(value));
   const now = Object.keys(CALLS).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(held(tab)) }]); // a tab that was never opened told nothing
   sessionStorage.setItem(FORCE, JSON.stringify(Object.fromEntries(now)));
   sessionStorage.setItem(ROOM, JSON.stringify({ width: innerWidth, heights: LATE.map((id) => [id, document.getElementById(id)?.offsetHeight]) }));
