@@ -9,6 +9,17 @@ case "$(uname -s)" in
   *) data="${HEARTH_HOME:-${XDG_DATA_HOME:-$HOME/.local/share}/Hearth}" ;;
 esac
 
+# A sentence in the system's language, where its letters can be shown: say ENGLISH GERMAN CHINESE JAPANESE.
+spoken=${LC_ALL:-${LC_MESSAGES:-${LANG:-}}}
+say() {
+  case "$spoken" in
+    de*[Uu][Tt][Ff]*) printf '%s\n' "$2" ;;
+    zh*[Uu][Tt][Ff]*) printf '%s\n' "$3" ;;
+    ja*[Uu][Tt][Ff]*) printf '%s\n' "$4" ;;
+    *) printf '%s\n' "$1" ;;
+  esac
+}
+
 # A terminal running as an Intel program reports x86_64 on Apple silicon; torch needs a native Python.
 machine=$(uname -m) chip=
 if [ "$(uname -s)" = Darwin ] && [ "$(sysctl -n hw.optional.arm64 2>/dev/null)" = 1 ]; then machine=arm64 chip=arm64; fi
@@ -42,30 +53,45 @@ find_python() { # a Finder gives hardly any PATH
 }
 
 bring_python() {
-  local build sum at got
+  local build sum at got macos
   if [ "$(uname -s)" = Darwin ] && [ "$machine" = arm64 ] && [ "$(sw_vers -productVersion | cut -d . -f 1)" -lt 14 ]; then
-    echo "This Mac runs macOS $(sw_vers -productVersion), and torch, which computes for Hearth, needs macOS 14. Every Mac with Apple" \
-      "silicon can be updated: open System Settings, General, Software Update, then start Hearth again." >&2
+    macos=$(sw_vers -productVersion)
+    say "This Mac runs macOS $macos, and torch, which computes for Hearth, needs macOS 14. Every Mac with Apple silicon can be updated: open System Settings, General, Software Update, then start Hearth again." \
+      "Dieser Mac läuft mit macOS $macos, und torch, das für Hearth rechnet, braucht macOS 14. Jeder Mac mit Apple-Chip lässt sich aktualisieren: Öffne Systemeinstellungen, Allgemein, Softwareupdate, und starte Hearth dann noch einmal." \
+      "这台 Mac 运行 macOS ${macos}，而为 Hearth 做计算的 torch 需要 macOS 14。所有 Apple 芯片的 Mac 都能升级：请打开“系统设置”、“通用”、“软件更新”，然后重新启动 Hearth。" \
+      "このMacはmacOS ${macos}ですが、Hearthの計算を行うtorchにはmacOS 14が必要です。Appleシリコンを搭載したMacはすべて更新できます。「システム設定」「一般」「ソフトウェアアップデート」を開き、そのあとHearthをもう一度起動してください。" >&2
     return 1
   fi
   read -r build sum <<<"$(uv_build)"
   if [ -z "$build" ]; then
-    echo "Hearth needs Python 3.11 to 3.14, and none was found. Install one from python.org and start again." >&2
+    say "Hearth needs Python 3.11 to 3.14, and none was found. Install one from python.org and start again." \
+      "Hearth braucht Python 3.11 bis 3.14, und keines wurde gefunden. Installiere eines von python.org und starte noch einmal." \
+      "Hearth 需要 Python 3.11 到 3.14，但没有找到。请从 python.org 安装一个，然后重新启动。" \
+      "HearthにはPython 3.11～3.14が必要ですが、見つかりません。python.orgからインストールして、もう一度起動してください。" >&2
     return 1
   fi
   at="$data/uv-$UV"
   mkdir -p "$at" || return 1
   if [ ! -x "$at/uv" ]; then
-    echo "No suitable Python was found (3.11 to 3.14). Downloading uv $UV, which installs one for Hearth only." >&2
+    say "No suitable Python was found (3.11 to 3.14). Downloading uv $UV, which installs one for Hearth only." \
+      "Kein passendes Python gefunden (3.11 bis 3.14). uv $UV wird heruntergeladen und installiert eines nur für Hearth." \
+      "没有找到合适的 Python（3.11 到 3.14）。正在下载 uv ${UV}，它会安装一个只给 Hearth 用的 Python。" \
+      "使えるPython（3.11～3.14）が見つかりません。Hearth専用のPythonをインストールするuv ${UV}をダウンロードしています。" >&2
     if ! curl -fL --proto =https --retry 2 --connect-timeout 15 --progress-bar -o "$at/uv.tar.gz" \
       "https://github.com/astral-sh/uv/releases/download/$UV/uv-$build.tar.gz"; then
-      echo "The download failed. Check the connection or install Python from python.org, then start again." >&2
+      say "The download failed. Check the connection or install Python from python.org, then start again." \
+        "Das Herunterladen ist gescheitert. Prüfe die Verbindung oder installiere Python von python.org und starte dann noch einmal." \
+        "下载失败。请检查网络，或从 python.org 安装 Python，然后重新启动。" \
+        "ダウンロードに失敗しました。接続を確認するか、python.orgからPythonをインストールして、もう一度起動してください。" >&2
       return 1
     fi
     got=$( (sha256sum "$at/uv.tar.gz" 2>/dev/null || shasum -a 256 "$at/uv.tar.gz") | cut -d ' ' -f 1)
     if [ "$got" != "$sum" ]; then
       rm -f "$at/uv.tar.gz"
-      echo "The downloaded uv $UV has the wrong checksum $got instead of $sum. It was deleted and not run." >&2
+      say "The downloaded uv $UV has the wrong checksum $got instead of $sum. It was deleted and not run." \
+        "Das heruntergeladene uv $UV hat die falsche Prüfsumme $got statt $sum. Es wurde gelöscht und nicht ausgeführt." \
+        "下载的 uv $UV 校验和是 ${got}，应为 ${sum}。它已被删除，没有运行。" \
+        "ダウンロードしたuv ${UV}のチェックサムが${sum}ではなく${got}です。削除し、実行していません。" >&2
       return 1
     fi
     tar -xzf "$at/uv.tar.gz" -C "$at" --strip-components 1 && rm -f "$at/uv.tar.gz" || return 1
@@ -74,7 +100,9 @@ bring_python() {
   find_python
 }
 
-wait_for_key() { [ -t 0 ] && read -r -p "Press Return to close this window. " _; }
+wait_for_key() {
+  [ -t 0 ] && read -r -p "$(say "Press Return to close this window. " "Die Eingabetaste schließt dieses Fenster. " "按回车键关闭此窗口。" "Returnキーでこのウィンドウを閉じます。")" _
+}
 
 ready() { [ -f "$top/.venv/current" ] || compgen -G "$data/environment-*/current" >/dev/null; }
 
@@ -110,7 +138,8 @@ if ! "$python" "$top/start.py" --version; then
   exit 1
 fi
 if [ -n "$new" ] && [ -t 0 ]; then
-  read -r -t 60 -p "Add Hearth to your apps, with its icon? [Y/n] " answer || { answer=n; echo; }
+  asks=$(say "Add Hearth to your apps, with its icon? [Y/n] " "Hearth mit seinem Symbol den Apps hinzufügen? [J/n] " "要把 Hearth 和图标添加到应用里吗？[Y/n] " "Hearthをアイコンとともにアプリに追加しますか？[Y/n] ")
+  read -r -t 60 -p "$asks" answer || { answer=n; echo; }
   case "$answer" in [nN]*) ;; *) "$python" "$top/start.py" install-app ;; esac
 fi
 
@@ -123,9 +152,12 @@ for _ in 1 2 3 4 5 6; do
   sleep 1
   kill -0 "$hearth" 2>/dev/null && continue
   wait "$hearth" && exit 0
-  echo "Hearth could not start. What it said:" >&2
+  say "Hearth could not start. What it said:" "Hearth konnte nicht starten. Seine Meldung:" "Hearth 无法启动。它的输出：" "Hearthを起動できませんでした。出力：" >&2
   tail -n 20 "$log" >&2
-  echo "The full log: $log. To rebuild the environment: $top/hearth.sh repair" >&2
+  say "The full log: $log. To rebuild the environment: $top/hearth.sh repair" \
+    "Ganzes Protokoll: $log. Um die Umgebung neu aufzubauen: $top/hearth.sh repair" \
+    "完整日志：${log}。要重建环境：$top/hearth.sh repair" \
+    "ログの全体：${log}。環境を作り直すには：$top/hearth.sh repair" >&2
   if ! [ -t 1 ]; then
     if [ "$(uname -s)" = Darwin ]; then open -e "$log"; elif command -v xdg-open >/dev/null; then xdg-open "$log"; fi
   fi

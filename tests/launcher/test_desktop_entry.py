@@ -203,8 +203,8 @@ class Desk:
         (self.tools / name).write_text(f"#!/bin/bash\n{script}\n")
         (self.tools / name).chmod(0o755)
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        env = {"PATH": str(self.tools), "HOME": str(self.home)}
+    def run(self, *words: str, lang: str = "") -> subprocess.CompletedProcess[str]:
+        env = {"PATH": str(self.tools), "HOME": str(self.home), "LANG": lang}
         return subprocess.run(
             [self.top / "hearth.sh", *words], cwd="/", env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
         )
@@ -285,6 +285,18 @@ def test_what_has_another_checksum_is_thrown_away_and_never_run(desk: Desk) -> N
     done = desk.run("doctor")
     assert done.returncode == 1 and "was deleted and not run" in done.stderr
     assert not [*desk.data.glob("uv-*/*")] and "started" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("lang", "told"),
+    [
+        ("de_AT.UTF-8", "Das Herunterladen ist gescheitert."), ("zh_CN.utf8", "下载失败。"), ("ja_JP.UTF-8", "ダウンロードに失敗しました。"),
+        ("de_DE", "The download failed."), ("fr_FR.UTF-8", "The download failed."),
+    ],
+)  # fmt: skip
+def test_the_launcher_speaks_the_systems_language_where_it_can_be_shown(desk: Desk, lang: str, told: str) -> None:
+    desk.tool("curl", "exit 1")
+    assert told in desk.run("doctor", lang=lang).stderr
 
 
 def test_without_a_network_it_says_what_to_do(desk: Desk) -> None:
