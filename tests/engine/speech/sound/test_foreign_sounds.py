@@ -50,6 +50,19 @@ def make_frames() -> bytes:
     return data[data.index(b"\xff\xf3", 4) :][:600]
 
 
+@pytest.mark.parametrize("frames", [440, 4096])
+def test_an_mp3_read_in_blocks_is_what_it_is_read_at_once(frames: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """soundfile seeks after each block: the decoder lost what it held, and said so in the terminal, a line a block."""
+    noise = np.random.default_rng(7).normal(0, 0.2, 48_000).astype(np.float32).clip(-1, 1)
+    soundfile.write(tmp_path / "a.mp3", noise, 16_000)
+    with open_sound(tmp_path / "a.mp3") as whole, open_sound(tmp_path / "a.mp3") as file:
+        blocks = np.concatenate([*file.blocks(frames, dtype="float32")])
+        assert np.array_equal(blocks, whole.read(dtype="float32"))
+        file.seek(1000)
+        assert file.tell() == 1000 and len(file.read(10)) == 10 and file.tell() == 1010
+    assert not capfd.readouterr().err
+
+
 def put_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Path:
     """Put a program named ffmpeg onto the path, that does this; return the folder in which it may leave things."""
     program = folder / "bin" / "ffmpeg"
