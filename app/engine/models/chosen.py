@@ -19,6 +19,7 @@ from app.engine.jobs.journal import restore_choice
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
+from app.engine.models.other_tools import find_tools
 from app.engine.models.voice_families import FAMILIES
 
 
@@ -57,9 +58,13 @@ def find_usual_voice(home: Home) -> Model:
 
 
 def read_lora_folders(home: Home) -> list[str]:
-    """Return the folders of LoRAs that the owner named beside Hearth's own."""
+    """Return the folders of LoRAs and embeddings beside Hearth's own: those that the owner named, then those of the programs that Hearth was asked to
+    look for."""
     kept = _read(home, "loras")
-    return [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
+    named = [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
+    tools = find_tools() if _read(home, "finds") is True else ()
+    others = (str(folder) for tool in tools for role, folder in tool.folders if role in ("lora", "embedding"))
+    return [*dict.fromkeys((*named, *others))]
 
 
 def _read(home: Home, name: str) -> Any:

@@ -147,11 +147,6 @@ def find_tools(places: Places | None = None) -> tuple[Tool, ...]:
     return tuple(sorted(found.values(), key=lambda each: order.index(each.name)))
 
 
-def list_folders(role: Role) -> tuple[tuple[str, Path], ...]:
-    """List the folders in which other programs keep what has this role, with the program's name."""
-    return tuple((tool.name, folder) for tool in find_tools() for each, folder in tool.folders if each == role)
-
-
 def _resolve(path: Path) -> Path | None:
     try:
         return path.resolve() if path.is_dir() else None

@@ -17,7 +17,7 @@ from app.base.paths import home as new_home
 from app.compat.machine.pretended import MACHINES, machine
 from app.engine.models import catalog
 from app.engine.models.found import Finder, Kept, list_kept
-from app.engine.models.other_tools import Places, Tool, find_tools, list_folders, list_places
+from app.engine.models.other_tools import Places, Tool, find_tools, list_places
 from app.engine.models.planned import make_plan
 
 SD15 = {
@@ -151,7 +151,7 @@ def test_the_folders_of_loras_are_named_with_their_program(home: Path, monkeypat
     for name in ("HF_HOME", "HF_HUB_CACHE", "INVOKEAI_ROOT", "XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", lambda: home)
-    assert list_folders("lora") == (
+    assert tuple((tool.name, folder) for tool in find_tools() for role, folder in tool.folders if role == "lora") == (
         ("ComfyUI", home / "ComfyUI/models/loras"), ("ComfyUI", home / "elsewhere/more loras"),
         ("AUTOMATIC1111", home / "AI/stable-diffusion-webui/models/Lora"),
     )  # fmt: skip

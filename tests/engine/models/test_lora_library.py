@@ -7,7 +7,10 @@ import struct
 import time
 from pathlib import Path
 
+import pytest
+
 from app.base.paths import Home
+from app.engine.models import other_tools
 from app.engine.models.lora_library import LoraReader, find_named, list_loras
 
 KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
@@ -42,6 +45,20 @@ def test_files_of_all_folders_by_name(tmp_path: Path) -> None:
         found = find_named(files, name)
         assert found is not None and found.name == "styles/Ink", name
     assert find_named(files, "in") is None and find_named(files, "") is None
+
+
+def test_those_of_other_programs_count_once_they_were_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, web = home_in(tmp_path / "home"), tmp_path / "stable-diffusion-webui"
+    monkeypatch.setattr(other_tools, "list_places", lambda *_: other_tools.Places((("AUTOMATIC1111", web),)))
+    glow = write_lora(web / "models" / "Lora" / "glow.safetensors")
+    write_lora(web / "embeddings" / "neg.safetensors")
+    home.settings.parent.mkdir(parents=True, exist_ok=True)
+    home.settings.write_text("{}")
+    assert list_loras(home) == [], "nobody asked"
+    home.settings.write_text(json.dumps({"finds": True, "loras": [str(web / "models" / "Lora")]}))
+    assert [each.name for each in list_loras(home)] == ["glow", "neg"]
+    found = find_named(list_loras(home), "glow")
+    assert found is not None and found.path == glow
 
 
 def test_the_exact_name_goes_first(tmp_path: Path) -> None:
