@@ -245,7 +245,7 @@ def remarks_view(progress: Progress, spoken: Language) -> list[View]:
 def end_view(progress: Progress, spoken: Language) -> View | None:
     match progress.end:
         case Finished():
-            return {"kind": "finished", "elapsed_s": progress.end.elapsed_s}
+            return {"kind": "finished", "elapsed_s": progress.end.elapsed_s, "made": len(progress.end.files)}
         case Stopped():
             return {"kind": "stopped"}
         case Failed(sentence, objections, cure):

@@ -62,7 +62,7 @@ area("#h-canvas", (element, { picture, grid }) => {
     image.alt = t("canvas.alt", "Generated picture");
   }
   image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-  const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: picture.parts.length || done.length, time: time(end.elapsed_s, true) }), stopped: () => stopped(done.length) };
+  const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: end.made ?? done.length, time: time(end.elapsed_s, true) }), stopped: () => stopped(done.length) };
   const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
   const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
   drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
