@@ -32,11 +32,12 @@ ENCODER_FOLDERS: Final = ("image_encoder", "clip_vision")
 """What other programs call the folder of image encoders, beside an adapter's or one further up."""
 _PLAIN, _PLUS = "image_proj.proj.weight", "image_proj.latents"
 _FIRST_KEY: Final = "ip_adapter.1.to_k_ip.weight"
-_OTHERS: Final = (
-    ("image_proj.perceiver_resampler.proj_in.weight", "a FaceID adapter, which needs a recogniser of faces"),
-    ("ip_adapter.0.to_k_lora.down.weight", "a FaceID adapter, which needs a recogniser of faces"),
-    ("image_proj.norm.weight", "an adapter for faces"), ("double_blocks.0.processor.ip_adapter_double_stream_k_proj.weight", "an IP-Adapter of FLUX"),
-    ("controlnet_cond_embedding.conv_in.weight", "a ControlNet"),
+_FACE_ID: Final = say("adapter.face-id", "a FaceID adapter, which needs a recogniser of faces")
+_OTHERS: Final[tuple[tuple[str, Value], ...]] = (
+    ("image_proj.perceiver_resampler.proj_in.weight", _FACE_ID), ("ip_adapter.0.to_k_lora.down.weight", _FACE_ID),
+    ("image_proj.norm.weight", say("adapter.faces", "an adapter for faces")),
+    ("double_blocks.0.processor.ip_adapter_double_stream_k_proj.weight", say("adapter.flux", "an IP-Adapter for FLUX")),
+    ("controlnet_cond_embedding.conv_in.weight", say("adapter.controlnet", "a ControlNet")),
 )  # fmt: skip
 """What else goes by that name, by a tensor of each; plain adapters are told before."""
 _FAMILIES: Final = {768: "sd15", 1024: "sd2", 2048: "sdxl"}

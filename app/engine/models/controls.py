@@ -31,11 +31,16 @@ KNOWN_MOST: Final = 512
 _HALF_BYTES: Final = 2
 _FIRST: Final = "controlnet_cond_embedding.conv_in.weight"
 _FIRST_ORIGINAL: Final = ("control_model.input_hint_block.0.weight", "input_hint_block.0.weight")
-_OTHERS: Final = (
-    ("lora_controlnet", "a Control-LoRA"), ("task_embedding", "a ControlNet Union"), ("control_add_embedding.linear_1.weight", "a ControlNet Union"),
-    ("control_layers.0.adaLN_modulation.0.weight", "a ControlNet of Z-Image"), ("controlnet_x_embedder.weight", "a ControlNet of FLUX"),
-    ("controlnet_blocks.0.weight", "a ControlNet of SD 3 or FLUX"), ("adapter.body.0.resnets.0.block1.weight", "a T2I adapter"),
-    ("body.0.block1.weight", "a T2I adapter"), ("image_proj.proj.weight", "an IP-Adapter"), ("image_proj.latents", "an IP-Adapter"),
+_UNION: Final = say("control.union", "a ControlNet Union")
+_T2I: Final = say("control.t2i", "a T2I-Adapter")
+_ADAPTER: Final = say("control.adapter", "an IP-Adapter")
+_OTHERS: Final[tuple[tuple[str, Value], ...]] = (
+    ("lora_controlnet", say("control.lora", "a Control-LoRA")), ("task_embedding", _UNION), ("control_add_embedding.linear_1.weight", _UNION),
+    ("control_layers.0.adaLN_modulation.0.weight", say("control.of", "a ControlNet for {family}", family="Z-Image")),
+    ("controlnet_x_embedder.weight", say("control.of", "a ControlNet for {family}", family="FLUX")),
+    ("controlnet_blocks.0.weight", say("control.of", "a ControlNet for {family}", family="SD 3 / FLUX")),
+    ("adapter.body.0.resnets.0.block1.weight", _T2I), ("body.0.block1.weight", _T2I),
+    ("image_proj.proj.weight", _ADAPTER), ("image_proj.latents", _ADAPTER),
 )  # fmt: skip
 """What else people keep beside control models, by a tensor of each."""
 _WIDTHS: Final = {1024: "sd2"}

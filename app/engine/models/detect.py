@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from app.base.sentence import Sentence, say
+from app.base.sentence import Sentence, Value, say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Role
 from app.engine.models import safetensors
@@ -201,7 +201,7 @@ def _refuse_part(path: Path) -> None:
         )
 
 
-def _refuse_other(path: Path, other: str) -> Trouble:
+def _refuse_other(path: Path, other: Value) -> Trouble:
     return Trouble(
         say(
             "detect.other-family",

@@ -65,7 +65,7 @@ class FileFacts:
     what: What
     family: str = ""
     """A name in picture_families.py; empty: Hearth has none for it, or it is no denoiser."""
-    other: str = ""
+    other: Value = ""
     """The name of a family that Hearth has not, of a LoRA its kind."""
     precision: str = ""
     packing: str = ""
@@ -142,7 +142,7 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
     return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))
 
 
-def _find_denoiser(entries: Mapping[str, Entry]) -> tuple[str, str, str]:
+def _find_denoiser(entries: Mapping[str, Entry]) -> tuple[str, str, Value]:
     """Return the beginning of its names, its family, or the name of one that Hearth has not."""
     for prefix in _PREFIXES:
         other = next((title for mark, title in _OTHERS if f"{prefix}{mark}" in entries), "")

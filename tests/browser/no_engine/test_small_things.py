@@ -237,7 +237,9 @@ def test_what_is_no_text_is_refused_in_a_sentence(page: Page) -> None:
         expect(page.locator(SCRIPT)).to_have_value("[S1] It stays.")
     page.reload()
     expect(page.locator(SCRIPT)).to_have_value("[S1] It stays.")
-    assert "d.txt" not in page.evaluate("sessionStorage.getItem('hearth_force')"), "it was read, and in another language it would be foreign"
+    assert "d.txt" not in page.evaluate("sessionStorage.getItem('hearth_force')"), (
+        "it was read, and in another language it would be foreign"
+    )
     drop(page, "#h-parts", "e.txt", b"[S1] Taken.")
     expect(chip).to_have_count(0)
 

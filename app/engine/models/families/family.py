@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from app.base.sentence import Value
 from app.compat.planning.attention_calls import Call
 from app.engine.models.safetensors import Entry
 
@@ -54,7 +55,7 @@ class PictureFamily:
     parts: Parts
     calls: Callable[[int, int], tuple[Call, ...]]
     """(width, height) -> the attention calls of the prompt and of one denoising step."""
-    recognise: Callable[[Entries, str], str | None] = lambda _entries, _prefix: None
+    recognise: Callable[[Entries, str], Value | None] = lambda _entries, _prefix: None
     """(tensors, what begins the denoiser's names) -> "" if a file's denoiser is of this family, the title of a relative of it that Hearth has not,
     or None."""
     image_class: str = ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.base.sentence import Value, say
 from app.compat.planning.attention_calls import CLIP_G, CLIP_L, GUIDED, SD15, SDXL, unet
 from app.engine.models.families.family import CLIP, CLIP_WORDS, PROJECTED_CLIP, VAE, Encoder, Entries, PictureFamily
 
-INPAINTING: Final = "an inpainting or editing model"
-REFINER: Final = "the refiner of SDXL"
+INPAINTING: Final = say("family.inpainting", "an inpainting or editing model")
+REFINER: Final = say("family.refiner", "the refiner of SDXL")
+_UNKNOWN: Final = say("family.unknown", "a denoiser of another family")
 
 
-def _recognise(entries: Entries, prefix: str, wanted: str) -> str | None:
+def _recognise(entries: Entries, prefix: str, wanted: str) -> Value | None:
     first = entries.get(f"{prefix}input_blocks.0.0.weight")
     if first is None or len(first.shape) != 4:
         return None
@@ -27,7 +29,7 @@ def _recognise(entries: Entries, prefix: str, wanted: str) -> str | None:
         return "" if wanted == "sd15" else None
     if f"{prefix}label_emb.0.0.weight" in entries:
         return "" if wanted == "sdxl" else None
-    return "a denoiser of another family" if wanted == "sdxl" else None
+    return _UNKNOWN if wanted == "sdxl" else None
 
 
 SD_1: Final = PictureFamily(
