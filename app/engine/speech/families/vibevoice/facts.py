@@ -95,20 +95,22 @@ def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
     """Describe a local folder as a row like the catalog's."""
     judge_folder(path)
     text = read_config(path, "config.json").get("text_config") or {}
-    part = safetensors.describe_part("model", "speech", path)
+    part, (eight, whole) = safetensors.describe_part("model", "speech", path), _count_eight(path)
     heads, hidden = int(text.get("num_attention_heads", 12)), int(text.get("hidden_size", 1536))
     few, width = int(text.get("num_key_value_heads") or heads), int(text.get("head_dim") or hidden // heads)
     return Model(
-        "", "speech", "vibevoice", "", (replace(part, eight=_count_eight(path)),),
+        "", "speech", "vibevoice", "", (replace(part, linear=(part.linear or 0) - whole, eight=eight),),
         Attention(heads, few, width, text_tokens=TOKENS, keys=KEYS, masked=True),
         cache_bytes=16 * int(text.get("num_hidden_layers", 28)) * few * width * KEYS,
     )  # fmt: skip
 
 
-def _count_eight(path: Path) -> int:
-    """Count the parameters of the towers' linear layers."""
+def _count_eight(path: Path) -> tuple[int, int]:
+    """Count the parameters of the towers' linear layers that are packed, which are the widest ones, and of those that are not."""
     shapes = (each for file in safetensors.list_weights(path) for each in safetensors.read_header(file).items())
-    return sum(math.prod(entry.shape) for name, entry in shapes if name.startswith(TOWERS) and len(entry.shape) == 2)
+    sizes = [math.prod(entry.shape) for name, entry in shapes if name.startswith(TOWERS) and len(entry.shape) == 2]
+    deep = sum(each for each in sizes if each == max(sizes))
+    return deep, sum(sizes) - deep
 
 
 def _read_extractor(folder: Path) -> dict[str, Any]:

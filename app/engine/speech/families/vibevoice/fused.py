@@ -10,12 +10,12 @@ from torch import Tensor
 
 from app.compat.planning.types import Product
 from app.engine.models.loading.packed_linears import Bits, make_linear, pack_linear
-from app.engine.speech.families.vibevoice.stream import prepare
+from app.engine.speech.families.vibevoice.stream import list_deep, prepare
 
 Make = Callable[[Tensor, Tensor | None], torch.nn.Module]
 
 
-def fuse(model: Any, make: Make = make_linear) -> None:
+def fuse(model: Any, device: str, make: Make = make_linear) -> None:
     """Give each layer `qkv_proj` in place of three layers, each gated product `gate_up_proj` in place of two, and the diffusion head `adaptation`
     in place of one in each of its blocks."""
     head = model.diffusion_head
@@ -31,21 +31,21 @@ def fuse(model: Any, make: Make = make_linear) -> None:
         del layer.linear
     del head.final_layer.linear_1
     for tower in _list_towers(model):
-        prepare(tower)
+        prepare(tower, device)
 
 
 def pack(model: Any, bits: Bits, device: str, compute: torch.dtype, product: Product) -> None:
     """Pack the layers of a model that lies on the processor, fused, and move it to the device. What makes and hears sound has 8 bits at least;
-    what is small stays whole: what reads and makes frames."""
+    what is small stays whole: what reads and makes frames, and what has many rows a frame."""
 
     def make(weight: Tensor, bias: Tensor | None, bits: Bits = bits) -> torch.nn.Module:
         return pack_linear(weight, bits, device, compute, product, bias)
 
-    fuse(model, make)
+    fuse(model, device, make)
     for layer in (*model.language_model.layers, *model.diffusion_head.layers):
         _pack_inside(layer, make)
-    for tower in _list_towers(model):
-        _pack_inside(tower, lambda weight, bias: make(weight, bias, 8))
+    for deep in (each for tower in _list_towers(model) for each in list_deep(tower)):
+        _pack_inside(deep, lambda weight, bias: make(weight, bias, 8))
     model.to(device)
 
 

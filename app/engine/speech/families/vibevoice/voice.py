@@ -111,7 +111,7 @@ def load(folder: Path, plan: Plan, beside: Mapping[str, Path], name: str) -> Voi
         if bits:
             pack(model, bits, device, getattr(torch, speech.compute), plan.product)
         else:
-            fuse(model)
+            fuse(model, device)
         parts = Parts(model, words, signs, Backbone(model), DiffusionHead(model.diffusion_head, manner))
         tokenizer = load_tokenizer(Qwen2Tokenizer, folder)
     return VibeVoice(parts, device, tokenizer, Codec(model, device, limits.rate, manner.loudness_db), limits, name, tuple(notes))
