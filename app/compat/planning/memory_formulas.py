@@ -162,6 +162,14 @@ def held_bytes(need: Need, plan: Plan) -> int:
     return sum(part_bytes(part, how, plan.quantised) if plan.offload == "model" else how.kept_bytes for part, how in voice)
 
 
+def sent_bytes(need: Need, plan: Plan) -> int:
+    """Return the bytes of weights that go to the device anew at each step: where layers take turns there, those that do not stay."""
+    if plan.offload not in ("group", "sequential"):
+        return 0
+    stepped = (pair for pair in zip(need.parts, plan.precision, strict=True) if pair[0].role in ("denoiser", "speech"))
+    return sum(max(0, part_bytes(part, how, plan.quantised) - how.kept_bytes) for part, how in stepped)
+
+
 def peak_bytes(need: Need, plan: Plan) -> int:
     """Forecast the peak: weights, caches and working memory, with scores at the plan's limit."""
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware, as_processor
-from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart
+from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart, sent_bytes
 from app.compat.planning.types import AUTO, Choice, Offload, Plan, Quantised
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import Request
@@ -53,6 +53,13 @@ def make_forecast(setup: Setup, request: Request, model: Model) -> Forecast:
     computing = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
     fit, sentence = judge(peak_bytes(need, plan), free_bytes(computing))
     cures = tuple(find_cures(setup, request, model, computing)) if fit == "no" else ()
+    if fit != "no" and (sent := gib(sent_bytes(need, plan))):
+        sentence = say(
+            "forecast.sent",
+            "{memory} {sent} GB of its weights are sent to the card at each step, which takes longer.",
+            memory=sentence,
+            sent=sent,
+        )
     return Forecast(fit, sentence, plan, cures)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app.base.languages import templates
 from app.base.paths import home
 from app.base.sentence import say
 from app.compat.machine.chunk_curve import read_curve
@@ -263,3 +265,17 @@ def test_a_model_is_judged_by_what_it_makes(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(fit, "make_forecast", lambda _, request, *rest, **more: asked.append(request))
     fit.forecast_recommended(Setup(home(tmp_path), machine("cpu")), model)
     assert [type(each) for each in asked] == [kind] and asked[0].model == model.id
+
+
+def test_what_is_sent_to_the_card_at_each_step_is_said_with_what_fits() -> None:
+    """SDXL "fits" a GTX 1060 like anything else on the list: that 2 GB travel at each step was only in the plan."""
+    gtx = machine("gtx-1060")
+    told = forecast(PictureRequest("a boat", width=1024, height=1024), SDXL, gtx, Choice(), {})
+    assert told.fit == "fits" and told.plan is not None and told.plan.offload == "group"
+    assert re.fullmatch(
+        r"Takes about [\d.]+ of the [\d.]+ GB that are free\. (1\.\d|2\.\d) GB of its weights are sent to the card at each step, which takes longer\.",
+        str(told.sentence),
+    )
+    assert "每一步" in told.sentence.translate(templates("zh"))
+    for model, hardware in ((SD15, gtx), (SDXL, card(11)), (SDXL, machine("cpu"))):
+        assert "sent" not in str(forecast(PictureRequest("a boat"), model, hardware, Choice(), {}).sentence)
