@@ -185,6 +185,27 @@ def test_the_tabs_title_tells_how_far_the_work_is(page: Page) -> None:
 
 
 @pytest.mark.slow
+def test_a_busy_strip_cuts_nothing_off_at_any_width(page: Page) -> None:
+    """Between 641 and 1,300 px Details stood outside, or a third line below, where a guest's job ran and others waited."""
+    doing = "picture 3 of 8, step 12 of 30, decoding tiles"
+    strip = {"job": "x", "model": "Stable Diffusion XL inpainting, a_checkpoint_v12_final.safetensors", "of_guest": True, "attention": "folded GQA",
+             "doing": doing, "eta_s": 5400}  # fmt: skip
+    alter(page, strip=strip, queue=[{"id": "a", "place": 1, "text": "x", "kind": "speech", "facts": ""}])
+    expect(page.locator("#h-strip .h-doing")).to_have_text(doing)
+    expect(page.locator("#h-strip .h-waiting")).to_be_visible()
+    before = page.viewport_size
+    assert before is not None
+    for width in (641, 760, 901, 1041, 1181, 1300, 1441):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_function("(width) => innerWidth === width", arg=width)
+        over = page.locator("#h-strip").evaluate(
+            "(strip) => [strip.scrollWidth - strip.clientWidth, strip.scrollHeight - strip.clientHeight]"
+        )
+        assert over == [0, 0], f"at {width} px"
+    page.set_viewport_size(before)
+
+
+@pytest.mark.slow
 def test_two_pictures_are_compared_by_hand_and_by_key(page: Page) -> None:
     go(page, "paint")
     two = [{"url": f"hearth/static/icon-{side}.png", "id": side, "name": f"{side}.png", "index": side, "seed": 1} for side in (64, 256)]

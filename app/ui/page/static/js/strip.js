@@ -32,6 +32,7 @@ area("#h-strip", (element, state) => {
   text(part("model"), live.away ? "" : strip.model || t("strip.nothing", "no model loaded"));
   part("model").classList.toggle("h-none", !strip.model);
   text(part("doing"), strip.doing);
+  part("doing").title = strip.doing;
   if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
   text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
   const memory = strip.memory;
