@@ -92,7 +92,7 @@ FACTS: Final[dict[str, Fact]] = {
     "num_speakers_embedding_dim": _WIDTH, "duration_delta_embedding_dim": _WIDTH, "loss_weighting_hidden_size": _WIDTH,
     "loss_weighting_num_layers": _COUNT, "frame_rate": _number(0.1, 1000), "languages": _WORDS, "embeddings_ext": _WORDS,
     "depths": _whole(1, 256, _LEVELS), "ffn_expansion": _whole(1, 64), "latent_size": _WIDTH, "channels": _whole(1, 64),
-    "audio_bos_token_id": _TOKEN, "audio_eos_token_id": _TOKEN, "audio_token_id": _TOKEN, "target_dB_FS": _number(-100, 0),
+    "audio_bos_token_id": _TOKEN, "audio_eos_token_id": _TOKEN, "audio_token_id": _TOKEN, "target_dB_FS": _number(-100, 100),
     # Schedulers and generation
     "num_train_timesteps": _whole(1, 100_000), "steps_offset": _whole(0, 1000), "solver_order": _ORDER, "predictor_order": _ORDER, "corrector_order": _ORDER,
     "beta_start": _number(0, 1), "beta_end": _number(0, 1),
