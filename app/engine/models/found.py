@@ -192,10 +192,17 @@ class Finder:
             self.reading = True
         threading.Thread(target=self.look_now, name="found-models", daemon=True).start()
 
+    def list_soon(self) -> None:
+        """List what there is, and read nothing: what guides a picture or is imitated is offered before anybody opens Models."""
+        threading.Thread(target=self._list, name="found-files", daemon=True).start()
+
+    def _list(self) -> None:
+        self.kept = list_kept(self.find(), {source.repo for model in self.catalog[0].values() for source in list_sources(model)})
+
     def look_now(self) -> None:
         """List, then read; what was read and is still as it was is not read again."""
         try:
-            self.kept = list_kept(self.find(), {source.repo for model in self.catalog[0].values() for source in list_sources(model)})
+            self._list()
             self.looked = True
             models = [each for kept in self.kept for each in kept.files if each.role == "model"]
             for each in models:

@@ -66,6 +66,8 @@ class ModelsDesk:
 
     def look_at_start(self) -> None:
         """Look at the owner's models before the page is built, and tell of a chosen one that cannot be used. A slow disk is left to answer later."""
+        if self.settings.get("finds", False):
+            self.finder.list_soon()
         chosen = {id_ for id_ in self.chosen_by_owner().values() if id_ and id_ not in BY_ID}
         for path, seen in catalog.look_at_all([*self.settings.get("models", []), *chosen], START_WAIT_S).items():
             if path in chosen and seen.answers and seen.model is None:

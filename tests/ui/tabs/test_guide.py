@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,8 @@ from app.base.paths import Home
 from app.engine.models import catalog
 from app.engine.models.found import Found, Kept
 from app.ui.tabs import guide
+from tests.support.guests import desk_at
+from tests.support.waiting import until
 
 
 def write(path: Path, width: int, **more: torch.Tensor) -> Path:
@@ -60,3 +63,18 @@ def test_an_earlier_pictures_is_found_by_its_name(desk: Any) -> None:
     for name in ("Canny.safetensors", "Canny", "/home/somebody/else/Canny.safetensors", r"C:\models\Canny.safetensors"):
         assert guide.find_again(desk, model, name) == canny
     assert guide.find_again(desk, model, "depth-xl") == "" == guide.find_again(desk, model, "")
+
+
+def test_another_programs_is_offered_before_models_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A1111's folder was found with its ControlNet, and Paint offered none until Models was opened once."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    hed = write(tmp_path / "stable-diffusion-webui/models/ControlNet/hed.safetensors", 768)
+    (tmp_path / "stable-diffusion-webui/webui.py").write_text("")
+    for allowed in (True, False):
+        (folder := tmp_path / f"home {allowed}").mkdir()
+        (folder / "settings.json").write_text(json.dumps({"finds": allowed}))
+        with desk_at(folder) as desk:
+            if allowed:
+                until(lambda desk=desk: guide.list_fitting(desk, catalog.find("sd15")) == [("hed (AUTOMATIC1111)", str(hed))])
+            else:
+                assert guide.list_fitting(desk, catalog.find("sd15")) == []
