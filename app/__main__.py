@@ -46,6 +46,8 @@ class Parser(argparse.ArgumentParser):
         try:
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as fault:
+            if isinstance(fault.__context__, argparse.ArgumentTypeError):  # says itself which numbers it takes
+                self.error(str(fault))
             raise BadUsage(
                 say("command.number", "{option} must be a number, not {value}.", option=self._name(action), value=arg_string)
             ) from fault

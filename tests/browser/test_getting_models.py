@@ -46,7 +46,7 @@ def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[D
     for answer in ("Cancel", "Download"):
         get.click()
         expect(asked).to_contain_text(
-            "Download Stable Diffusion 1.5? Size: 2.3 GB, about 6 min at 50 Mbit/s. Licence: CreativeML OpenRAIL-M, OpenRAIL++."
+            "Download Stable Diffusion 1.5? Size: 2.3 GB, about 6 min at 50 Mbit/s. Licence: CreativeML OpenRAIL-M, OpenRAIL++, MIT."
         )
         expect(asked).to_contain_text(f"There is no connection to {NOBODY}. The download continues by itself once there is one.")
         expect(page.locator("#h-prompt")).to_be_visible()  # nobody was sent to another tab

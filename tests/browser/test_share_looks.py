@@ -95,7 +95,7 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
             assert not shut_out(page)
         refused: list[str] = []
         page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
-        page.locator(".other a").click()
+        page.locator(".other a[lang=en]").click()
         expect(page.get_by_text("Password").first).to_be_visible()
         field, seen = page.locator("[name=password]"), page.get_by_label("Show the password")
         seen.check()

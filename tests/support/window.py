@@ -214,7 +214,7 @@ def open_page(browser: Browser, address: str, **options: Any) -> Iterator[Page]:
 SCRIPT_IS_BACK = """async () => {
     const answer = await fetch("hearth/drafts"), own = JSON.parse(sessionStorage.getItem("hearth_drafts") ?? "{}");
     const draft = { ...(answer.ok ? await answer.json() : {}), ...own }["speak-text"];
-    return !draft || document.querySelector("#speak-text textarea").value === draft;
+    return !draft || document.querySelector("#speak-text textarea")?.value === draft;
 }"""
 
 

@@ -377,7 +377,12 @@ def test_the_owners_drafts_and_voices_are_not_in_the_page(desk: Desk, tmp_path: 
         assert "private" not in re.sub(r'"api_visibility": ?"private"', "", page)
         assert str(desk.keeper.home.root) not in page
         seen = client.get("/hearth/live").json()
-        assert set(seen) <= {"strip", "queue", "speech", "picture"} and seen["strip"]["memory"] is None and seen["strip"]["machine"] == ""
+        assert (
+            set(seen) <= {"strip", "queue", "speech", "picture", "making"}
+            and seen["making"] is None
+            and seen["strip"]["memory"] is None
+            and seen["strip"]["machine"] == ""
+        )
 
 
 def test_another_persons_events_are_not_heard(ada: httpx.Client, eve: httpx.Client) -> None:

@@ -41,7 +41,7 @@ def test_no_english_prose_seems_to_be_anything_else() -> None:
 def test_a_voice_that_speaks_another_language_warns() -> None:
     (problem,) = [each for each in parse_script(f"[S1] {GERMAN}", DIA).problems if each.sentence.key == "script.other-language"]
     assert problem.severity == "warning" and problem.sentence.for_all
-    assert str(problem.sentence) == "This seems to be German. Dia 1.6B speaks English only, so it may not be understood."
+    assert str(problem.sentence) == "This seems to be German. Dia speaks English only, so it may not be understood."
     german = dataclasses.replace(DIA, languages=("en-GB", "de-DE"))
     for script, limits in ((GERMAN, german), ("It is warm, and that is all I know.", DIA)):
         assert not [each for each in parse_script(script, limits).problems if each.sentence.key == "script.other-language"]
