@@ -18,7 +18,7 @@ from bench.silence import silence_libraries
 
 BENCHES: Final = {
     "speech": ("bench.speech", "time a row of Dia 1.6B's shape, beside plain transformers"),
-    "voices": ("bench.voices", "time a part of Pocket TTS's and Phonon's shapes, beside plain transformers"),
+    "voices": ("bench.voices", "time a part of Pocket TTS's, Phonon's or VibeVoice's shapes, beside plain transformers"),
     "paint": ("bench.paint", "time a step of SD 1.5's or SDXL's shape, beside plain diffusers"),
     "start": ("bench.start", "time how soon there is a page, an engine, a first step and a first sound"),
     "queue": ("bench.queue", "time a hundred queued jobs beside one, and the keeper's own share"),

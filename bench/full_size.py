@@ -1,4 +1,5 @@
-"""Write models of full size as folders, with random weights, so that a bench needs no download: Dia 1.6B, Pocket TTS, Phonon, SD 1.5, SDXL."""
+"""Write models of full size as folders, with random weights, so that a bench needs no download: Dia 1.6B, Pocket TTS, Phonon, VibeVoice, SD 1.5,
+SDXL."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import diffusers
 import torch
 import transformers
 from tokenizers import Tokenizer
-from tokenizers.models import Unigram
+from tokenizers.models import BPE, Unigram
+from tokenizers.pre_tokenizers import ByteLevel
 from transformers.initialization import no_init_weights
 
 libraries: Any = SimpleNamespace(diffusers=diffusers, transformers=transformers)
@@ -57,6 +59,29 @@ def write_pocket(folder: Path, kind: str, layers: int | None = None) -> Path:
     sound: dict[str, Any] = {"encoder_config": None} if kind == "phonon" else {}
     codec = _make(transformers.PocketTTSAudioTokenizerModel, torch.float32, transformers.PocketTTSAudioTokenizerConfig(**sound))
     codec.save_pretrained(folder / "codec")
+    return folder
+
+
+def write_vibevoice(folder: Path, layers: int | None = None) -> Path:
+    """Write VibeVoice 1.5B as it is published, in bfloat16, with so many layers of its language model; it never ends by itself: all signs are as
+    likely, and the one of a frame comes first."""
+    text = {
+        "model_type": "qwen2", "vocab_size": 151_936, "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": layers or 28,
+        "num_attention_heads": 12, "num_key_value_heads": 2, "max_position_embeddings": 65_536, "rope_theta": 1_000_000.0, "tie_word_embeddings": True,
+    }  # fmt: skip
+    config = transformers.VibeVoiceConfig(text_config=text, audio_token_id=151_643, eos_token_id=151_654, pad_token_id=151_654)
+    model = _make(transformers.VibeVoiceForConditionalGeneration, torch.bfloat16, config)
+    model.lm_head.weight.data = model.model.language_model.embed_tokens.weight.data.zero_()
+    model.generation_config = libraries.transformers.GenerationConfig(
+        do_sample=False, guidance_scale=1.3, noise_scheduler_class="DPMSolverMultistepScheduler", eos_token_id=151_654, pad_token_id=151_654,
+        noise_scheduler_config={"beta_schedule": "squaredcos_cap_v2", "prediction_type": "v_prediction"},
+    )  # fmt: skip
+    model.save_pretrained(folder)
+    pieces = {each: index for index, each in enumerate(sorted(ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(BPE(pieces, []))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "Qwen2Tokenizer"}', "utf-8")
     return folder
 
 

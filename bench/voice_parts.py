@@ -1,11 +1,12 @@
-"""Speak a part with a voice of the pocket family: as Hearth does, and as transformers' documentation does."""
+"""Speak a part with a voice of full size: as Hearth does, and as transformers' documentation does."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import torch
@@ -14,12 +15,18 @@ from transformers import (
     PocketTTSAudioTokenizerModel,
     PocketTTSForConditionalGeneration,
     PreTrainedTokenizerFast,
+    Qwen2Tokenizer,
+    VibeVoiceForConditionalGeneration,
 )
 
+from app.base.bounded_json import read_json
 from app.cli.peak_memory import Peak
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Dtype, Plan
+from app.engine.jobs.request import SpeechRequest
 from app.engine.models.voice_families import read_type
+from app.engine.speech.families.vibevoice.prompt import SYSTEM, VOICE
+from app.engine.speech.families.vibevoice.prompt import TEXT as SAID
 from app.engine.speech.family import PartTask, VoiceContext
 from app.engine.speech.run import loader
 from app.engine.speech.run.sounding import Sounding, open_beside
@@ -27,8 +34,10 @@ from app.engine.speech.text.turns import ScriptPart, Turn
 
 TEXT: Final = "He comes in from the fjord, alone."
 """A token each letter: as many as a part of 8 seconds has with the models' own tokenizers."""
-VOICE_FRAMES: Final = 125
-"""Ten seconds."""
+VOICE_S: Final = 10
+POCKETS: Final[dict[str, Any]] = {
+    "pocket_tts": PocketTTSForConditionalGeneration, "gradium_phonon_tts": GradiumPhononTTSForConditionalGeneration,
+}  # fmt: skip
 
 
 @contextmanager
@@ -51,8 +60,8 @@ def time_parts(part: HearthPart | PlainPart, times: int) -> list[float]:
     return took
 
 
-def make_voice(width: int) -> torch.Tensor:
-    return torch.randn(VOICE_FRAMES, width, generator=torch.Generator().manual_seed(0))
+def make_voice(frame_rate: float, width: int) -> torch.Tensor:
+    return torch.randn(round(VOICE_S * frame_rate), width, generator=torch.Generator().manual_seed(0))
 
 
 class HearthPart:
@@ -72,11 +81,14 @@ class HearthPart:
         with threads(self.made_of[3]):
             return time_parts(self, times)
 
+    def drop(self) -> None:
+        self._voice = None
+
     def speak(self) -> None:
         _, plan, frames, _, scratch = self.made_of
-        voice, config = self._voice, self._voice.model.config
-        context = VoiceContext(make_voice(getattr(config, "audio_prompt_dim", config.latent_dim)), ())
-        task = PartTask(0, ScriptPart((Turn(1, TEXT),), 8.0), context, 0.3, 1, None, (), "")
+        voice, settings = self._voice, self._voice.choose_settings(SpeechRequest(TEXT))
+        context = VoiceContext(make_voice(voice.codec.frame_rate, find_width(self.made_of[0])), ())
+        task = PartTask(0, ScriptPart((Turn(1, TEXT),), 8.0), context, settings, 1, None, (), "")
         began_s, second = time.perf_counter(), int(voice.codec.frame_rate)
         with applied(plan), open_beside(voice.device, voice.codec.device) as beside:
             part, sounding = voice.begin(task, 1, frames / voice.codec.frame_rate, None), Sounding(voice.codec, scratch, 0, 0, beside)
@@ -93,39 +105,79 @@ class HearthPart:
 
 
 class PlainPart:
-    """generate() with the voice as its prompt, then its sound at once."""
+    """generate() with the voice as its prompt; its sound is there at the end."""
 
     def __init__(self, folder: Path, dtype: Dtype, frames: int, threads: int) -> None:
         self.made_of = (folder, dtype, frames, threads)
         self.first_s = self.cpu_s = 0.0
-        self._model: Any = None
+        self._generate: Callable[[], object] | None = None
 
     def time_parts(self, times: int) -> list[float]:
-        if self._model is None:
-            folder, dtype, *_ = self.made_of
-            kind: Any = PocketTTSForConditionalGeneration if read_type(folder) == "pocket_tts" else GradiumPhononTTSForConditionalGeneration
-            self._model = kind.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True).eval()
-            codec: Any = PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec", local_files_only=True)
-            self._codec = codec.eval()
-            self._ids = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True).encode(TEXT, add_special_tokens=False)
+        if self._generate is None:
+            folder, dtype, frames, _ = self.made_of
+            prepare = prepare_vibevoice if read_type(folder) == "vibevoice" else prepare_pocket
+            self._generate = prepare(folder, getattr(torch, dtype), frames)
             self.time_parts(1)
         with threads(self.made_of[3]):
             return time_parts(self, times)
 
     def speak(self) -> None:
-        _, _, frames, _ = self.made_of
-        model, own = self._model, self._model.config
-        begin = getattr(own, "audio_prompt_bos_token_id", None)
-        before = [*([] if begin is None else [begin]), *[own.audio_prompt_token_id] * VOICE_FRAMES]
-        ids = torch.tensor([[*before, *self._ids, own.audio_bos_token_id]])
-        voice = make_voice(getattr(own, "audio_prompt_dim", own.latent_dim))[None]
+        assert self._generate is not None
         began_s = time.perf_counter()
+        self._generate()
+        self.first_s = time.perf_counter() - began_s
+
+    def drop(self) -> None:
+        self._generate = None
+
+
+def prepare_pocket(folder: Path, dtype: torch.dtype, frames: int) -> Callable[[], object]:
+    model = POCKETS[read_type(folder)].from_pretrained(folder, dtype=dtype, local_files_only=True).eval()
+    codec: Any = PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec", local_files_only=True)
+    codec.eval()
+    own, said = model.config, PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True).encode(TEXT, add_special_tokens=False)
+    begin, voice = getattr(own, "audio_prompt_bos_token_id", None), make_voice(12.5, find_width(folder))[None]
+    ids = torch.tensor(
+        [[*([] if begin is None else [begin]), *[own.audio_prompt_token_id] * voice.shape[1], *said, own.audio_bos_token_id]]
+    )
+
+    @torch.inference_mode()
+    def generate() -> object:
         found = model.generate(
             ids, attention_mask=torch.ones_like(ids), audio_prompt_latents=voice, frames_after_eos=2, max_new_tokens=frames
         )
-        with torch.inference_mode():
-            self._codec.decode(found.audio_latents.float())
-        self.first_s = time.perf_counter() - began_s
+        return codec.decode(found.audio_latents.float())
+
+    return generate
+
+
+def prepare_vibevoice(folder: Path, dtype: torch.dtype, frames: int) -> Callable[[], object]:
+    """Its voice is heard by its own encoder, once and beforehand, so that what is timed is the same."""
+    model: Any = VibeVoiceForConditionalGeneration.from_pretrained(folder, dtype=dtype, local_files_only=True)
+    model.eval()
+    own, tokenizer = model.config, Qwen2Tokenizer.from_pretrained(folder, local_files_only=True)
+    voice = make_voice(7.5, find_width(folder))
+    heard = [own.audio_bos_token_id, *[own.audio_token_id] * len(voice), own.audio_eos_token_id]
+    before, after = (tokenizer.encode(each, add_special_tokens=False) for each in (SYSTEM + VOICE, "\n" + SAID.format(said=TEXT)))
+    ids = torch.tensor([[*before, *heard, *after, own.audio_bos_token_id]])
+    model.model.audio_tower.encode = lambda *_, **__: SimpleNamespace(latents=voice[None].to(dtype))
+    sound = torch.zeros(1, 1, len(voice) * own.audio_config.hop_length, dtype=dtype)
+
+    @torch.inference_mode()
+    def generate() -> object:
+        return model.generate(
+            ids, attention_mask=torch.ones_like(ids), input_values=sound, padding_mask=torch.ones(sound.shape[::2]), max_new_tokens=frames
+        )
+
+    return generate
+
+
+def find_width(folder: Path) -> int:
+    """Return how many numbers a frame of a voice has."""
+    config = read_json(folder / "config.json")
+    if config["model_type"] == "vibevoice":
+        return int(config["audio_config"]["hidden_size"])
+    return int(config.get("audio_prompt_dim", config["latent_dim"]))
 
 
 def measure_peak(part: HearthPart | PlainPart) -> int:

@@ -1,4 +1,4 @@
-"""hearth bench voices: a part of Pocket TTS's and Phonon's shapes, Hearth in turn with plain generate(): time, times real time, peak memory."""
+"""hearth bench voices: a part of Pocket TTS's, Phonon's and VibeVoice's shapes, Hearth in turn with plain generate(): time, times real time, peak memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import multiprocessing
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, get_args
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from bench.voice_parts import HearthPart, PlainPart
 
 MIB: Final = 1 << 20
-KINDS: Final = ("phonon", "pocket")
+KINDS: Final = ("phonon", "pocket", "vibevoice")
+LARGE: Final = ("vibevoice",)
+"""Only one at a time is in memory."""
 FRAMES: Final = 100
-"""Of a part: 8 seconds of sound."""
-FRAME_RATE: Final = 12.5
+"""Of a part: 8 seconds of sound, of VibeVoice 13."""
+FRAME_RATES: Final = {"phonon": 12.5, "pocket": 12.5, "vibevoice": 7.5}
 MOST: Final = 0.7
 """Most time of a part in float32, as a share of plain generate()'s."""
 PARTS: Final = Table(
@@ -40,15 +43,24 @@ PARTS: Final = Table(
 )  # fmt: skip
 
 
+def take_turn(way: PlainPart | HearthPart, large: bool, times: int) -> list[float]:
+    took = way.time_parts(times)
+    if large:
+        way.drop()
+    return took
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", choices=KINDS, action="append", help="measure this one only; may be given twice")
+    parser.add_argument(
+        "--model", choices=KINDS, action="append", help="measure this one only; may be given twice; by default the two small ones"
+    )
     parser.add_argument(
         "--dtype", choices=get_args(Dtype), action="append", help="dtypes to compute in; by default the one that Hearth plans here"
     )
     parser.add_argument(
         "--quantised", choices=("int8", "int4"), action="append", default=[], help="also measure weights of this kind; may be given twice"
     )
-    parser.add_argument("--frames", type=count, default=FRAMES, metavar="N", help=f"frames of a part (default: {FRAMES}, 8 s)")
+    parser.add_argument("--frames", type=count, default=FRAMES, metavar="N", help=f"frames of a part (default: {FRAMES}, 8 or 13 s)")
     parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial")
     parser.add_argument("--threads", type=count, metavar="N", help="threads of torch; by default as many as the engine has for the model")
     parser.add_argument("--times-only", action="store_true", help="without the peak memory, which takes a process each")
@@ -57,14 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Iterator[Found]:
     from app.engine.session.loaded_models import count_threads
-    from bench.full_size import write_pocket
+    from bench.full_size import write_pocket, write_vibevoice
     from bench.voice_parts import HearthPart, PlainPart, measure_peak
 
     home, hardware, verdicts = read_machine(args)
     home.create()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=home.scratch) as scratch:
-        for kind in args.model or KINDS:
-            folder = write_pocket(Path(scratch) / kind, kind, args.layers)
+        for kind in args.model or [each for each in KINDS if each not in LARGE]:
+            folder = Path(scratch) / kind
+            write_vibevoice(folder, args.layers) if kind == "vibevoice" else write_pocket(folder, kind, args.layers)
             model = catalog.find(str(folder))
 
             def plan_voice(dtype: Dtype | None, quantised: Quantised = "none", id_: str = model.id) -> Plan:
@@ -79,7 +92,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
                 ways[f"Hearth, {quantised}"] = HearthPart(
                     folder, plan_voice(args.dtype[0] if args.dtype else None, quantised), args.frames, threads, Path(scratch)
                 )
-            took = time_in_turn({name: way.time_parts for name, way in ways.items()}, args.rounds, 1)
+            took = time_in_turn({name: partial(take_turn, way, kind in LARGE) for name, way in ways.items()}, args.rounds, 1)
             peaks = dict[str, int]()
             for name, way in () if args.times_only else ways.items():
                 with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
@@ -91,7 +104,7 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
                 yield Measured(
                     PARTS,
                     {
-                        "model": kind, "way": name, "seconds": seconds, "beside_plain": seconds / first, "times": args.frames / FRAME_RATE / seconds,
+                        "model": kind, "way": name, "seconds": seconds, "beside_plain": seconds / first, "times": args.frames / FRAME_RATES[kind] / seconds,
                         "cpu_s": way.cpu_s, "first_s": way.first_s, "peak_bytes": peaks.get(name),
                     },
                 )  # fmt: skip
