@@ -93,7 +93,7 @@ def read(given: Sequence[str], starts: Mapping[str, str]) -> argparse.Namespace:
     for name, help_ in starts.items():
         if name not in COMMANDS:
             commands.add_parser(name, help=help_)
-    args, unknown = parser.parse_known_args(given)
+    args, unknown = parser.parse_known_args(given, argparse.Namespace(given=list(given)))
     if unknown:
         commands.choices[args.command].refuse_unknown(unknown)
     return args

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from app.__main__ import main
 from app.base.commands import name_command
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
+from app.engine.session.machine_check import SKIPPED
+from bench import command
 from bench.against import compare, format_comparison, read_earlier
 from bench.report import Bound, Column, Measured, Remark, Report, Table, describe_machine, format_machine, word_command
 
@@ -92,3 +95,14 @@ def test_what_is_no_earlier_run_is_refused(tmp_path: Path, damage: str) -> None:
         path.write_text("{" if damage == "no json" else json.dumps(values))
     with pytest.raises(Trouble, match=f"holds no run of '{name_command()} bench speech'"):
         read_earlier(path, "speech")
+
+
+def test_a_report_names_the_words_that_were_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Through the command line, where they were once left behind and no bench ran."""
+    said: list[str] = []
+    monkeypatch.setenv(SKIPPED, "1")  # as the bench sets it
+    monkeypatch.setattr(command, "silence_libraries", lambda: None)
+    monkeypatch.setattr(command, "Report", lambda what, words, machine: said.append(words) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["bench", "queue", "--jobs", "1", "--home", str(tmp_path)])
+    assert said == ["hearth bench queue --jobs 1"]
