@@ -65,11 +65,11 @@ def check(home: Home, request: Request, model: Model) -> None:
 
 def require_kind(home: Home, request: Request, model: Model) -> None:
     """Raise Trouble for a model that makes something else."""
-    if model.kind == "hearing" or model.kind == "seeing":
+    if model.makes is None:
         raise Trouble(
             say("model.makes-nothing", "{model} makes nothing itself. Choose a model that speaks or paints.", model=model.words),
             cure="models",
         )
-    if model.kind != request.kind:
+    if model.makes != request.kind:
         others = tuple(each.id for each in catalog.CATALOG if each.kind != model.kind and locate(home, each) is not None)
-        raise KINDS[model.kind].refuse(model, others)
+        raise KINDS[model.makes].refuse(model, others)

@@ -5,6 +5,7 @@ Whatever reads a config that others wrote reads it here, so that nothing behind 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +169,10 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
     except StrangeFactError as strange:
         raise refuse_fact(folder, name, strange.field, strange.value) from strange
     return values if isinstance(values, dict) else {}
+
+
+def read_config_if_there(folder: Path, name: str) -> dict[str, Any]:
+    return read_config(folder, name) if os.path.lexists(folder / name) else {}
 
 
 def refuse_fact(folder: Path, name: str, field: str, value: Any, cure: str = "") -> Trouble:

@@ -9,7 +9,7 @@ from typing import Final
 from app.base.paths import Home
 from app.base.sentence import say
 from app.compat.planning.types import Quantised
-from app.engine.jobs.request import REQUESTS, PictureRequest, SpeechRequest
+from app.engine.jobs.request import REQUESTS, PictureRequest
 from app.engine.models import on_disk
 from app.engine.models.forecast import Forecast, make_forecast
 from app.engine.models.model import Model, list_sources
@@ -66,5 +66,5 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
 
 def forecast_recommended(setup: Setup, model: Model) -> Forecast:
     """Forecast the recommended request: the makers' picture size, or any script. The memory of one that makes nothing hangs on no request."""
-    request = REQUESTS[model.kind] if model.kind == "speech" or model.kind == "picture" else SpeechRequest
+    request = REQUESTS[model.makes or "speech"]
     return make_forecast(setup, request(".", model.id), model)

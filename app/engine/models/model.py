@@ -7,13 +7,14 @@ from typing import Literal, get_args
 
 from app.base.sentence import Sentence, Value, say
 from app.compat.planning.types import ModelPart, Need, Quantised
+from app.engine.jobs.request import KindName
 from app.engine.models.model_names import word_name
 from app.engine.models.painted_tiles import find_tile
 from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
 ModelKind = Literal["speech", "picture", "hearing", "seeing"]
-"""What a model is for: a kind of job, or hearing what was said."""
+"""What a model is for: a kind of job, hearing what was said, or reading pictures for others."""
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
 """What libraries make while they load a folder, and not of a single file."""
@@ -146,6 +147,11 @@ class Model:
         return tuple(each.partition("/")[0] for each in wanted if each.endswith(".safetensors"))
 
     @property
+    def makes(self) -> KindName | None:
+        """The kind of job that may name it; None: it makes nothing itself."""
+        return self.kind if self.kind == "speech" or self.kind == "picture" else None
+
+    @property
     def words(self) -> Value:
         """The title, for sentences."""
         return word_name(self.title)
@@ -176,7 +182,7 @@ def describe_need(
     it is painted over, in tiles where the model paints in tiles."""
     shape, settings = model.attention, model.settings
     why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
-    if model.kind == "hearing" or model.kind == "seeing":
+    if model.makes is None:
         return Need(
             model=model.id, kind="speech", heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=shape.text_tokens,
             keys=shape.keys, masked=False, causal=False, parts=model.parts, cache_bytes=model.cache_bytes, plain=True,

@@ -55,9 +55,9 @@ def measure_while_idle(home: Home, hardware: Hardware, verdicts: dict[Subject, V
 
 def list_calls(model: Model, row: Row) -> tuple[Call, ...]:
     """List the attention calls at the model's recommended picture size, or for how it makes a row of speech."""
-    if model.kind == "hearing" or model.kind == "seeing":
+    if model.makes is None:
         return ()
     rows = describe_need(model).batch
     return tuple(
-        call._replace(batch=min(call.batch, rows)) for call in KINDS[model.kind].list_calls(model, row)
+        call._replace(batch=min(call.batch, rows)) for call in KINDS[model.makes].list_calls(model, row)
     )  # one row without guidance

@@ -86,9 +86,7 @@ class ModelHolder:
             yield from self.unload()
         torch.set_num_threads(count_threads(need))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.words))
-        loads_with = import_module(
-            KINDS[model.kind].loads_with if model.kind == "speech" or model.kind == "picture" else EARS
-        )  # each kind takes seconds to import
+        loads_with = import_module(KINDS[model.makes].loads_with if model.makes else EARS)  # each kind takes seconds to import
         loaded: LoadedModel = loads_with.load_found(found, model, plan, self._home)
         self._held[model.kind] = Held(model, loaded, held_bytes(need, plan))
         for sentence in loaded.notes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from app.base.regular_file import is_inside
 from app.engine.models import safetensors
-from app.engine.models.config_facts import read_config, refuse_fact
+from app.engine.models.config_facts import read_config_if_there, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Model
 from app.engine.models.voice_limits import BYTES_LEAST, DIA, LONGEST_LEAST_S, NONVERBALS, RATES, VoiceLimits, clip_key
@@ -28,7 +27,11 @@ def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
 def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     """Read the limits from config.json, the codec's config.json and, for a starter voice, starter.json."""
     sound_folder = folder / "codec" if (folder / "codec").is_dir() else beside.get("codec", folder)
-    config, sound, starter = _read(folder, "config.json"), _read(sound_folder, "config.json"), _read(folder, "starter.json")
+    config, sound, starter = (
+        read_config_if_there(folder, "config.json"),
+        read_config_if_there(sound_folder, "config.json"),
+        read_config_if_there(folder, "starter.json"),
+    )
     rate = int(sound.get("sampling_rate", DIA.rate))
     hop = math.prod(sound.get("downsampling_ratios", (2, 4, 8, 8)))
     rows_most = int(config.get("decoder_config", {}).get("max_position_embeddings", DIA.rows_most))
@@ -81,7 +84,3 @@ def _find_letters(folder: Path, name: str) -> Path:
     if not is_inside(folder / name, folder):
         raise refuse_fact(folder, "starter.json", "letters", name)
     return folder / name
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    return read_config(folder, name) if os.path.lexists(folder / name) else {}

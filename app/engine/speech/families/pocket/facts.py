@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.models import safetensors
-from app.engine.models.config_facts import read_config, refuse_fact
+from app.engine.models.config_facts import read_config, read_config_if_there, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Attention, Model
 from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits, clip_key
@@ -47,7 +46,9 @@ class Manner:
 
 
 def read_manner(folder: Path) -> Manner:
-    config, drawn, read = (_read(folder, name) for name in ("config.json", "generation_config.json", "processor_config.json"))
+    config, drawn, read = (
+        read_config_if_there(folder, name) for name in ("config.json", "generation_config.json", "processor_config.json")
+    )
     temperature = float(drawn.get("temperature", 0.3)) if drawn.get("do_sample", True) else 0.0
     return Manner(
         temperature=temperature,
@@ -63,8 +64,8 @@ def read_manner(folder: Path) -> Manner:
 
 def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     """Read the limits from config.json and the codec's config.json."""
-    config, own = _read(folder, "config.json"), folder / "codec"
-    sound = _read(own if own.is_dir() else beside.get("codec", own), "config.json")
+    config, own = read_config_if_there(folder, "config.json"), folder / "codec"
+    sound = read_config_if_there(own if own.is_dir() else beside.get("codec", own), "config.json")
     rate, hop = (
         int(sound.get("sampling_rate", 24_000)),
         math.prod(sound.get("upsampling_ratios") or (6, 5, 4)) * int(sound.get("latent_stride", 16)),
@@ -122,7 +123,3 @@ def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
         "", "speech", str(config["model_type"]), "", tuple(parts), Attention(heads, few, width, text_tokens=TOKENS, keys=KEYS, masked=True),
         cache_bytes=cache_bytes,
     )  # fmt: skip
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    return read_config(folder, name) if os.path.lexists(folder / name) else {}

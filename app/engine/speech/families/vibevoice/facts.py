@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from app.engine.models import safetensors
-from app.engine.models.config_facts import read_config, refuse_fact
+from app.engine.models.config_facts import read_config, read_config_if_there, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Attention, Model
 from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits
@@ -46,7 +45,7 @@ class Manner:
 
 def read_manner(folder: Path) -> Manner:
     """Raise a Trouble for a way to draw frames that no VibeVoice has."""
-    drawn, read = _read(folder, "generation_config.json"), _read_extractor(folder)
+    drawn, read = read_config_if_there(folder, "generation_config.json"), _read_extractor(folder)
     noise = drawn.get("noise_scheduler_config") or {}
     for field, value, known in (
         ("noise_scheduler_class", drawn.get("noise_scheduler_class", SCHEDULER), SCHEDULER),
@@ -65,7 +64,7 @@ def read_manner(folder: Path) -> Manner:
 
 def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     """Read the limits from config.json and from what says how sound is read."""
-    config = _read(folder, "config.json")
+    config = read_config_if_there(folder, "config.json")
     text, sound = config.get("text_config") or {}, config.get("audio_config") or {}
     rate, hop = int(_read_extractor(folder).get("sampling_rate", RATE)), math.prod(sound.get("downsampling_ratios") or RATIOS)
     rows_most = min(int(text.get("max_position_embeddings", 65_536)), FRAMES_MOST)
@@ -115,9 +114,5 @@ def _count_eight(path: Path) -> tuple[int, int]:
 
 def _read_extractor(folder: Path) -> dict[str, Any]:
     """Read how sound is prepared: a file of its own, or a part of the processor's."""
-    inner = _read(folder, "processor_config.json").get("feature_extractor")
-    return inner if isinstance(inner, dict) else _read(folder, "preprocessor_config.json")
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    return read_config(folder, name) if os.path.lexists(folder / name) else {}
+    inner = read_config_if_there(folder, "processor_config.json").get("feature_extractor")
+    return inner if isinstance(inner, dict) else read_config_if_there(folder, "preprocessor_config.json")
