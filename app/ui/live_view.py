@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -20,8 +20,8 @@ from app.engine.keeper.state import EngineState
 from app.engine.models.catalog import name_model
 from app.engine.models.model_names import word_name
 from app.ui.page import views
-from app.ui.page.protocol import Kind, Live
 from app.ui.page.translate import Language, join, text, translate
+from app.ui.page.view_types import JobsView, Live, RemarkView
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.other_machines import LARGER
@@ -33,10 +33,6 @@ _log = logging.getLogger(__name__)
 _logged: set[tuple[str, str]] = set()
 CHART_POINTS: Final = 120
 """Charts are sent only while someone views them."""
-JOB_VIEWS: Final[Mapping[Kind, Callable[[Desk, str, Language], views.View]]] = {
-    "speech": speak_view.job_view,
-    "picture": paint_view.job_view,
-}
 
 
 def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) -> Live:
@@ -56,7 +52,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
         "standing": views.blocker_view(state, spoken),
         "charts": views.charts_view(looked_at, spoken),
         "chunk": {"size": desk.keeper.chunk, "step": slider_step(desk.keeper.chunk), "sizes": SIZES},
-        "checked": dict(zip(("done", "total"), state.checked, strict=True)),
+        "checked": {"done": state.checked[0], "total": state.checked[1]},
         "notices": [{"id": str(each), "text": translate(each, spoken)} for each in notices.list_notices()],
     }
     with _alone("queue"):
@@ -77,13 +73,14 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
             answer["strip"]["doing"] = translate(elsewhere, spoken)
     with _alone("machines"):
         answer["machines"] = other_machines.machines_view(desk.others, spoken)
-    for kind, view in _jobs_of(desk, person, spoken).items():
-        if view["end"] and "cure" in view["end"]:
+    jobs = _draw_jobs(desk, person, spoken)
+    for view in filter(None, (jobs.get("speech"), jobs.get("picture"))):
+        if (drawn := view["end"]) is not None and drawn["kind"] == "failed":
             end = desk.keeper.get_progress(view["job"]).end
             if isinstance(end, Failed) and isinstance(end.trouble, NoMemory) and not desk.others.known:
-                view["end"]["text"] = join(spoken, end.sentence, *end.objections, LARGER)
-            view["end"]["cure"] = desk.models.resolve_cure(view["end"]["cure"])
-        answer[kind] = view
+                drawn["text"] = join(spoken, end.sentence, *end.objections, LARGER)
+            drawn["cure"] = desk.models.resolve_cure(drawn["cure"])
+    answer = {**answer, **jobs}
     with _alone("grid"):
         if grid := paint_view.grid_view(desk, person, spoken):
             answer["grid"] = grid
@@ -129,27 +126,28 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
         "queue": queue,
         "making": desk.jobs.find_running(person, spoken),
     }
-    for kind, view in _jobs_of(desk, person, spoken).items():
+    jobs = _draw_jobs(desk, person, spoken)
+    for view in filter(None, (jobs.get("speech"), jobs.get("picture"))):
         view["said"] = _remarks_for(desk, view["job"], person, spoken)
-        if view["end"] and view["end"]["kind"] == "failed":
-            words = _failure_for(desk, view["job"], person, spoken)
-            view["end"] = {**view["end"], "text": words, "cure": ""}
-        answer[kind] = view
-    return answer
+        if (drawn := view["end"]) is not None and drawn["kind"] == "failed":
+            view["end"] = {**drawn, "text": _failure_for(desk, view["job"], person, spoken), "cure": ""}
+    return {**answer, **jobs}
 
 
-def _jobs_of(desk: Desk, person: Person, spoken: Language) -> dict[Kind, views.View]:
-    """Return this person's current speech and picture as their tabs draw them."""
-    current = {kind: desk.jobs.find_current(kind, person) for kind in JOB_VIEWS}
-    views_of: dict[Kind, views.View] = {}
-    for kind, job in current.items():
-        with _alone(kind):
-            if job:
-                views_of[kind] = JOB_VIEWS[kind](desk, job, spoken)
-    return views_of
+def _draw_jobs(desk: Desk, person: Person, spoken: Language) -> JobsView:
+    """Draw this person's current speech and picture as their tabs do."""
+    drawn: JobsView = {}
+    speech, picture = (desk.jobs.find_current(kind, person) for kind in ("speech", "picture"))
+    with _alone("speech"):
+        if speech:
+            drawn["speech"] = speak_view.job_view(desk, speech, spoken)
+    with _alone("picture"):
+        if picture:
+            drawn["picture"] = paint_view.job_view(desk, picture, spoken)
+    return drawn
 
 
-def _remarks_for(desk: Desk, job: str, person: Person, spoken: Language) -> list[views.View]:
+def _remarks_for(desk: Desk, job: str, person: Person, spoken: Language) -> list[RemarkView]:
     """Return what a guest is told while a job runs: notes on the request, as what a prompt was read as. The rest is the owner's machine's."""
     progress = desk.keeper.get_progress(job)
     notes = [each.sentence for each in progress.said if isinstance(each, Note)]

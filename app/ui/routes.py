@@ -41,6 +41,7 @@ from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import join, language, translate
+from app.ui.page.view_types import AlongView, SentenceView
 from app.ui.state import listening
 from app.ui.state.asked import TEXT_MOST, Asked, Id, Name, Word
 from app.ui.state.desk import Desk
@@ -275,16 +276,16 @@ def send_along(desk: Desk, request: Request, asked: ResultAsked) -> Response:
     except Trouble:
         return Response(status_code=404)
     cues = find_cues(found.path, desk.hearing.name_words(found)) if is_heard(found.kind) else []
-    sentences = [
+    sentences: list[SentenceView] = [
         {
             "begin": each.begin_s,
             "end": each.end_s,
             "text": subtitles.strip_tags(each.text),
-            "words": [[word.text, word.begin_s, word.end_s] for word in each.words],
+            "words": [(word.text, word.begin_s, word.end_s) for word in each.words],
         }
         for each in cues
     ]
-    return JSONResponse({"sentences": sentences})
+    return JSONResponse(AlongView(sentences=sentences))
 
 
 def send_contact_sheet(desk: Desk, request: Request) -> Response:

@@ -35,6 +35,7 @@ from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
+from app.ui.page.view_types import ShareView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance
@@ -124,7 +125,7 @@ class Share:
         now = self._open
         return now is not None and not now.logins.closed
 
-    def view(self, spoken: Language = "en") -> dict[str, Any]:
+    def view(self, spoken: Language = "en") -> ShareView:
         """Describe the share for the owner's panel. Include the password the first time only."""
         now, limits = self._open, dataclasses.asdict(read_allowance(self._desk.settings.get(SAVED, {})))
         if now is None or now.logins.closed:
@@ -134,7 +135,7 @@ class Share:
         # The QR code has a ticket for the password, which is of use for two minutes: a photo of the screen gives no access later.
         clock_s, address, fault = now.logins.clock(), now.tunnel.address, now.tunnel.find_fault()
         entrance = f"{address.rstrip('/')}{LOGIN_PATH}?{TICKET}={now.logins.show_ticket()}"
-        return {
+        view: ShareView = {
             "open": True, "limits": limits, "address": address, "qr": draw_qr(entrance), "left_s": max(0.0, (now.logins.until_s or 0) - clock_s),
             "lost": translate(fault, spoken) if fault else "", "at_home": now.at_home,
             "advice": translate(FIREWALLS.get(sys.platform, FIREWALL), spoken) if now.at_home else "",
@@ -142,7 +143,10 @@ class Share:
                 {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
             ],
-        } | ({"password": now.password} if first else {})  # fmt: skip
+        }  # fmt: skip
+        if first:
+            view["password"] = now.password
+        return view
 
     def send_away(self, name: str) -> None:
         if self._open is not None:

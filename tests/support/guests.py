@@ -19,10 +19,13 @@ from app.base.home_address import find_home_address
 from app.base.paths import home
 from app.ui import routes as page_routes
 from app.ui.access.tunnel import OpenTunnel
+from app.ui.page.translate import Language
+from app.ui.page.view_types import MachineView
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, Person
 from app.ui.state.settings import Settings
+from app.ui.tabs import machine_view
 from tests.support.waiting import Idle
 
 AT_HOME = find_home_address() or "127.0.0.2"
@@ -43,6 +46,13 @@ def desk_at(folder: Path) -> Iterator[Desk]:
     finally:
         idle.close()
         gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
+
+
+def machine_tab(desk: Desk, model: str, looked_at: str, spoken: Language) -> MachineView:
+    """Draw the Machine tab of a machine that is known."""
+    view = machine_view.tab_view(desk, model, looked_at, spoken)
+    assert view is not None
+    return view
 
 
 def page_of(desk: Desk, person: Person) -> TestClient:

@@ -1,13 +1,20 @@
-// What the page's scripts find and get: types for `tsc`, which the browser never sees.
+// What the page's scripts find and get, beside the server's views: types for `tsc`, which the browser never sees.
 
-/** JSON of the server, as the views in app/ui make it. */
-type View = any;
+/** A route's answer, by its address: without the query, and with the blanks of its path. */
+type AnswerAt<Path extends string> = Path extends keyof Answers
+  ? Answers[Path]
+  : Path extends `${infer Route}?${string}`
+    ? AnswerAt<Route>
+    : Path extends `hearth/along/${string}`
+      ? AlongView
+      : any;
 
-/** What hearth/live answers: `Live` in app/ui/page/protocol.py. */
-type Live = Record<
-  "strip" | "queue" | "speech" | "picture" | "grid" | "standing" | "charts" | "chunk" | "checked" | "notices" | "interrupted" | "measuring" | "machines" | "pause" | "making" | "enlarging",
-  View
->;
+/** A refusal, or what a press has brought. */
+interface Told {
+  trouble?: string;
+  cure?: string;
+  text?: string;
+}
 
 /** A selector says which kind of element it finds. */
 interface ParentNode {

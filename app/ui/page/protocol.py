@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypedDict
-
-from app.ui.page.views import View
+from typing import Final, Literal
 
 Tab = Literal["speak", "paint", "shelf", "models", "machine"]
 
@@ -196,32 +194,6 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
 """What the routes that do something take as their last word."""
-
-Kind = Literal["speech", "picture"]
-"""Kinds of jobs, and where each stands in the state."""
-
-
-class Live(TypedDict, total=False):
-    """What hearth/live answers. A guest's has only the strip, the queue and jobs: scripts know an owner by its charts."""
-
-    strip: View
-    queue: list[View]
-    making: View | None
-    """The job that runs, as the queue shows it."""
-    speech: View
-    picture: View
-    grid: View
-    standing: View | None
-    charts: list[View]
-    chunk: View
-    checked: Mapping[str, int]
-    notices: list[View]
-    interrupted: View | None
-    measuring: View
-    enlarging: list[View]
-    machines: View
-    pause: View
-
 
 SWITCHES: Final = ("help", "language", "chime", "light")
 """Values of data-h-act: the switches in the head."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import soundfile
@@ -35,15 +35,26 @@ from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import ADD_GUIDE, ADD_IMAGE, ADD_REFERENCE
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
+from app.ui.page.view_types import (
+    BlockerView,
+    ChartPointView,
+    EndView,
+    MadeView,
+    MemoryView,
+    QueueView,
+    RemarkView,
+    StripMemoryView,
+    StripView,
+    UnknownView,
+)
 
-View = dict[str, Any]
 VOICES_FOLDER: Final = "voices"
 """Where ready and saved voices lie, each named after itself."""
 PEAK_FRAMES: Final = 1 << 16
 """So many frames of each bar are looked at for its peak: all of them up to two minutes of speech at 44,100 Hz."""
 
 
-def strip_view(state: EngineState, progress: Progress | None, title: str, choice: Choice, chunk: Chunk, spoken: Language) -> View:
+def strip_view(state: EngineState, progress: Progress | None, title: str, choice: Choice, chunk: Chunk, spoken: Language) -> StripView:
     """Return the strip on every tab; an idle one only says that it is ready. `choice`: what the owner forced."""
     step = progress.step if progress is not None and progress.end is None else None
     doing = doing_text(state, progress, spoken)
@@ -114,7 +125,7 @@ def doing_text(state: EngineState, progress: Progress | None, spoken: Language) 
     return translate(counted, spoken)
 
 
-def blocker_view(state: EngineState, spoken: Language) -> View | None:
+def blocker_view(state: EngineState, spoken: Language) -> BlockerView | None:
     """Return what keeps all jobs from running, with its cure; None where nothing does."""
     if state.obstacle is not None:
         return {"text": translate(state.obstacle, spoken), "cure": ""}
@@ -148,7 +159,7 @@ def rate_text(rate: float, unit: str, spoken: Language, realtime: float | None =
     return translate(sentence, spoken)
 
 
-def strip_memory(state: EngineState) -> View:
+def strip_memory(state: EngineState) -> StripMemoryView:
     """Return the memory in use. It is this computer's also where the machine is simulated: then the page says whose it is."""
     reading, hardware = state.reading, state.hardware
     stands_in = bool(hardware and hardware.pretended)
@@ -157,10 +168,10 @@ def strip_memory(state: EngineState) -> View:
         total = reading.system_bytes or total
     elif hardware is not None and not hardware.unified and not stands_in:
         total = hardware.memory_bytes  # the limit is what other programs leave of it, and changes with them
-    return memory_view(reading) | {"stands_in": stands_in, "total": total}
+    return {**memory_view(reading), "stands_in": stands_in, "total": total}
 
 
-def memory_view(reading: Reading) -> View:
+def memory_view(reading: Reading) -> MemoryView:
     """Return the memory that matters here: the device's own where it has some, else the process's."""
     now = reading.process_bytes if reading.device_bytes is None else reading.device_bytes
     return {
@@ -236,13 +247,18 @@ GQA_WORDS = {
 }
 
 
-def remarks_view(progress: Progress, spoken: Language) -> list[View]:
+def remarks_view(progress: Progress, spoken: Language) -> list[RemarkView]:
     """Return the remarks on a job: fallbacks, notes, models unloaded for it, and the parts that are likely wrong."""
-    doubts = [{"kind": "note", "text": translate(sentence, spoken)} for sentence in filter(None, map(word_doubt, progress.parts))]
-    return [{"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said] + doubts
+    doubts: list[RemarkView] = [
+        {"kind": "note", "text": translate(sentence, spoken)} for sentence in filter(None, map(word_doubt, progress.parts))
+    ]
+    remarks: list[RemarkView] = [
+        {"kind": type(event).__name__.lower(), "text": translate(event.sentence, spoken)} for event in progress.said
+    ]
+    return remarks + doubts
 
 
-def end_view(progress: Progress, spoken: Language) -> View | None:
+def end_view(progress: Progress, spoken: Language) -> EndView | None:
     match progress.end:
         case Finished():
             return {"kind": "finished", "elapsed_s": progress.end.elapsed_s, "made": len(progress.end.files)}
@@ -253,7 +269,7 @@ def end_view(progress: Progress, spoken: Language) -> View | None:
     return None
 
 
-def charts_view(history: Sequence[Sample], spoken: Language) -> list[View]:
+def charts_view(history: Sequence[Sample], spoken: Language) -> list[ChartPointView]:
     """Return the live charts, one point a second, with what changed at each."""
     return [
         {
@@ -280,9 +296,9 @@ def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:
     return f'<ul class="h-problems">{lines}</ul>' if lines else ""
 
 
-def unknown_view(words: str, found: Sequence[Unknown]) -> list[View]:
+def unknown_view(words: str, found: Sequence[Unknown]) -> list[UnknownView]:
     """Return what is not known, in order, with its places counted as a browser counts: in units of UTF-16."""
-    view, at, units = list[View](), 0, 0
+    view, at, units = list[UnknownView](), 0, 0
     for each in found:
         begin = units + count_units(words[at : each.begin])
         at, units = each.end, begin + count_units(words[each.begin : each.end])
@@ -299,7 +315,7 @@ def shorten_text(request: Request, most: int = 80) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def queue_view(job: Job, model: bool, spoken: Language) -> View:
+def queue_view(job: Job, model: bool, spoken: Language) -> QueueView:
     """Show a job in the queue. `model`: whether its model is told, which is the owner's affair."""
     request = job.request
     title = translate(word_name(name_model(request.model)), spoken) if model and request.model else ""
@@ -333,7 +349,7 @@ def has_cues(path: str) -> bool:
     return is_file(Path(path)) and bool(read_cues(Path(path)))
 
 
-def read_made(path: str) -> View:
+def read_made(path: str) -> MadeView:
     """Return the seed and the size of a picture that its file holds; cached until the file changes."""
     try:
         seed, width, height = _read_made(path, Path(path).stat().st_mtime_ns)

@@ -36,6 +36,7 @@ from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
 from app.ui.page.translate import Language
+from app.ui.page.view_types import QueueView
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.hearing_desk import HearingDesk
@@ -418,16 +419,16 @@ class JobsDesk:
         made = self.keeper.shelf.list_of_job(job)
         return made[parts.index(name)].path if name in parts and len(made) >= len(parts) else None
 
-    def list_queue(self, person: Person, spoken: Language) -> list[views.View]:
+    def list_queue(self, person: Person, spoken: Language) -> list[QueueView]:
         """List the waiting jobs in order; a guest sees only their own."""
         waiting = self.keeper.journal.list_waiting()
         return [
-            views.queue_view(job, person.owner, spoken) | {"place": place + 1}
+            {**views.queue_view(job, person.owner, spoken), "place": place + 1}
             for place, job in enumerate(waiting)
             if person.owner or job.owner == person.name
         ]
 
-    def find_running(self, person: Person, spoken: Language) -> views.View | None:
+    def find_running(self, person: Person, spoken: Language) -> QueueView | None:
         """Return what is being made, as the queue shows it above those that wait; a guest sees only their own."""
         job = self.keeper.journal.find(running) if (running := self.keeper.state.job) else None
         return views.queue_view(job, person.owner, spoken) if job is not None and (person.owner or job.owner == person.name) else None

@@ -13,7 +13,7 @@ from app.base.trouble import BadRequest
 from app.engine.speech.book.book import CHAPTERS_MOST
 from app.engine.speech.text.script import parse_script
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import BookView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
@@ -24,7 +24,7 @@ class BookAsked(Asked):
     chapters: list[int] = Field([], max_length=CHAPTERS_MOST)
 
 
-def book_view(desk: Desk, spoken: Language) -> View:
+def book_view(desk: Desk, spoken: Language) -> BookView:
     """Return the book, nothing where none is open. What each chapter lasts is forecast for the model that is chosen."""
     book = desk.book.book
     if book is None:

@@ -13,15 +13,15 @@ from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
 from app.engine.models.planned import chunk_differs
 from app.ui.page.translate import Language, text, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import CurvePointView, CurveView
 
 CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 
 
-def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: Chunk, spoken: Language) -> View:
+def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: Chunk, spoken: Language) -> CurveView:
     """Return predicted memory and measured speed by chunk size, and the size that runs now."""
     speeds = {point.chunk: point.seconds for point in measured.points} if measured else {}
-    points = [
+    points: list[CurvePointView] = [
         {
             "chunk": size,
             "bytes": COPIES_OF_SCORES

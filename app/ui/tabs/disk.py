@@ -14,7 +14,7 @@ from app.base.sentence import Sentence
 from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.keeper.disk_use import Double, Use, is_ours
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import DiskView, UseView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.disk_desk import DiskDesk
@@ -53,7 +53,7 @@ def show(disk: DiskDesk, name: str) -> None:
         reveal(use.folder / ".")
 
 
-def disk_view(desk: Desk, spoken: Language) -> View:
+def disk_view(desk: Desk, spoken: Language) -> DiskView:
     disk, home = desk.disk, desk.keeper.home
 
     def words(sentence: Sentence | None) -> str:
@@ -90,7 +90,7 @@ def can_join(desk: Desk, double: Double) -> bool:
     return is_ours(desk.keeper.home, double.kept) and any(is_ours(desk.keeper.home, path) for path in double.others)
 
 
-def use_view(disk: DiskDesk, use: Use, spoken: Language) -> View:
+def use_view(disk: DiskDesk, use: Use, spoken: Language) -> UseView:
     return {
         "name": use.name,
         "title": translate(use.title, spoken),

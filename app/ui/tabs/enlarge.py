@@ -12,7 +12,7 @@ from starlette.routing import Route
 from app.engine.jobs.settings import ENLARGERS
 from app.engine.models.enlargers import list_enlargers
 from app.ui.page.translate import language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import EnlargersView, EnlargerView, EnlargingView
 from app.ui.state.asked import Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
@@ -31,8 +31,9 @@ def routes(desk: Desk) -> list[Route]:
 
 def send_enlargers(desk: Desk, request: Request) -> Response:
     spoken = language(request)
-    everywhere = [{"name": name, "title": translate(title, spoken)} for name, title in ENLARGERS.items()]
-    return JSONResponse({"enlargers": [*everywhere, *({"name": each, "title": each} for each in list_enlargers(desk.keeper.home))]})
+    everywhere: list[EnlargerView] = [{"name": name, "title": translate(title, spoken)} for name, title in ENLARGERS.items()]
+    own: list[EnlargerView] = [{"name": each, "title": each} for each in list_enlargers(desk.keeper.home)]
+    return JSONResponse(EnlargersView(enlargers=everywhere + own))
 
 
 def act(desk: Desk, request: Request, asked: EnlargeAsked) -> Response:
@@ -53,7 +54,7 @@ ACTIONS: Final[dict[str, Callable[[Desk, EnlargeAsked], None]]] = {
 }
 
 
-def enlarging_view(desk: Desk) -> list[View]:
+def enlarging_view(desk: Desk) -> list[EnlargingView]:
     """Say of each creation that is being enlarged how far it is; 0 while it waits."""
     running = tuple(desk.enlarging.tasks.items())
     return [{"id": id_, "share": desk.keeper.get_progress(task).share} for id_, task in running]

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from app.engine.models.found import Found, Kept
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import FoundFileView, FoundView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
@@ -53,7 +53,7 @@ def _list_usable(desk: Desk, kept: Kept) -> list[str]:
     return [str(file.path) for file in usable if file.path not in finder.doubles][:ALL_MOST]
 
 
-def found_view(desk: Desk, asked: FoundAsked, spoken: Language) -> View:
+def found_view(desk: Desk, asked: FoundAsked, spoken: Language) -> FoundView:
     finder, allowed = desk.models.finder, desk.settings.get("finds", False)
     if allowed and not finder.looked:
         finder.look()
@@ -71,7 +71,7 @@ def found_view(desk: Desk, asked: FoundAsked, spoken: Language) -> View:
     }
 
 
-def _file_view(desk: Desk, file: Found, own: set[str], spoken: Language) -> View:
+def _file_view(desk: Desk, file: Found, own: set[str], spoken: Language) -> FoundFileView:
     finder = desk.models.finder
     facts, trouble = finder.word(file)
     return {

@@ -19,7 +19,7 @@ from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text.likely_language import name_language
 from app.ui.page.help_topics import PAINTERS, TOPICS, VOICES, Line, Topic
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import TopicsView, TopicView
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
@@ -28,10 +28,10 @@ NAMED_MOST: Final = 12
 
 
 def send_help(desk: Desk, request: Request) -> Response:
-    return JSONResponse({"topics": list(list_topics(desk, who(request).owner, language(request)))})
+    return JSONResponse(TopicsView(topics=list(list_topics(desk, who(request).owner, language(request)))))
 
 
-def list_topics(desk: Desk, owner: bool, spoken: Language) -> Iterator[View]:
+def list_topics(desk: Desk, owner: bool, spoken: Language) -> Iterator[TopicView]:
     """Yield each topic that a person may read; to guests what is said of no machine and no model of the owner's."""
     made = {VOICES.id: describe_voices, PAINTERS.id: describe_painters}
     for topic in TOPICS:
@@ -42,7 +42,7 @@ def list_topics(desk: Desk, owner: bool, spoken: Language) -> Iterator[View]:
             yield view_topic(topic, lines, spoken)
 
 
-def view_topic(topic: Topic, lines: list[Line], spoken: Language) -> View:
+def view_topic(topic: Topic, lines: list[Line], spoken: Language) -> TopicView:
     return {
         "id": topic.id,
         "title": translate(topic.title, spoken),

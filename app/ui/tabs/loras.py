@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from app.engine.models.lora_facts import NAMES, LoraFacts
 from app.ui.page.translate import Language, language, translate, word
-from app.ui.page.views import View
+from app.ui.page.view_types import LorasView, LoraView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
@@ -59,13 +59,11 @@ def routes(desk: Desk) -> list[Route]:
 def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     model, spoken = paint_form.find_model(desk, asked.model), language(request)
     shown, more, unread = desk.loras.search(asked.words, model, asked.chosen.split("\n") if asked.chosen else [])
-    return JSONResponse({
-        "loras": [row_view(each, spoken) for each in shown], "more": more, "unread": unread,
-        "folder": str(desk.keeper.home.loras), "folders": desk.loras.folders,
-    })  # fmt: skip
+    rows, folder = [row_view(each, spoken) for each in shown], str(desk.keeper.home.loras)
+    return JSONResponse(LorasView(loras=rows, more=more, unread=unread, folder=folder, folders=desk.loras.folders))
 
 
-def row_view(shown: Shown, spoken: Language) -> View:
+def row_view(shown: Shown, spoken: Language) -> LoraView:
     facts = shown.facts or LoraFacts()
     return {
         "name": shown.file.name, "title": facts.title, "kind": facts.kind if shown.facts else "", "word": shown.file.word,

@@ -24,21 +24,22 @@ from app.engine.models.model import describe_need
 from app.engine.models.model_names import word_name
 from app.engine.models.planned import Setup
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.views import View, end_view, notes_html, remarks_view
+from app.ui.page.view_types import MachineView, MeasuringView, SelfTestView, VerdictView
+from app.ui.page.views import end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs.curve_view import curve_view
 from app.ui.tabs.plan_view import plan_view
 
 
-def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> View:
-    """Return all of the tab: this machine; and the plan of one model, here or on another machine."""
+def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> MachineView | None:
+    """Return all of the tab: this machine; and the plan of one model, here or on another machine. None until the engine has read the machine."""
     here, hardware = desk.machine.find_hardware(), desk.machine.find_hardware(pretended)
     if here is None or hardware is None:
-        return {}
+        return None
     asked, elsewhere = describe_need(catalog.find(model)), desk.machine.is_elsewhere(pretended)
     verdicts = desk.machine.load_verdicts()
-    view: View = {
+    view: MachineView = {
         "words": describe_machine(here, spoken),
         "pretended": here.pretended,
         "facts": list_facts(desk, here, verdicts, spoken),
@@ -74,7 +75,7 @@ def list_facts(desk: Desk, hardware: Hardware, verdicts: Verdicts, spoken: Langu
     return [translate(each, spoken) for each in facts]
 
 
-def measuring_view(desk: Desk, spoken: Language) -> View:
+def measuring_view(desk: Desk, spoken: Language) -> MeasuringView:
     """Return the progress of the self-test or Tune."""
     progress = desk.keeper.get_progress(desk.measuring.job)
     step = progress.step
@@ -131,10 +132,10 @@ def describe_machine(hardware: Hardware, spoken: Language) -> str:
     return translate(sentence, spoken)
 
 
-def selftest_view(verdicts: Verdicts, spoken: Language) -> View:
+def selftest_view(verdicts: Verdicts, spoken: Language) -> SelfTestView:
     """List the results by starter's part and by path of attention, and those of known defects apart."""
 
-    def rows(kind: str) -> list[View]:
+    def rows(kind: str) -> list[VerdictView]:
         return [
             {
                 "subject": _subject_text(each.subject, spoken),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import gradio as gr
 from starlette.requests import Request
@@ -20,7 +19,7 @@ from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
 from app.ui.page.translate import Language, language, text, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import DownloadsView, DownloadView, Level, MissingView, ModelsView, ModelView, OfferView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
@@ -30,7 +29,7 @@ from app.ui.tabs.file_manager import reveal
 
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
 """50 Mbit/s, as the page says, until a download has shown how fast this line is."""
-LEVELS = {"fits": "right", "tight": "careful", "no": "wrong"}
+LEVELS: Final[Mapping[str, Level]] = {"fits": "right", "tight": "careful", "no": "wrong"}
 
 
 def build(desk: Desk) -> None:
@@ -128,9 +127,9 @@ ACTIONS: dict[str, Callable[[Desk, str], None]] = {
 }  # fmt: skip
 
 
-def models_view(desk: Desk, spoken: Language) -> View:
+def models_view(desk: Desk, spoken: Language) -> ModelsView:
     home, own = desk.keeper.home, desk.models.look_at_own()
-    missing = [
+    missing: list[MissingView] = [
         {"path": path, "trouble": translate(explain_missing(path, seen), spoken)}
         for path, seen in own.items()
         if seen.model is None or not seen.answers
@@ -144,7 +143,7 @@ def models_view(desk: Desk, spoken: Language) -> View:
     }
 
 
-def model_view(desk: Desk, model: Model, spoken: Language) -> View:
+def model_view(desk: Desk, model: Model, spoken: Language) -> ModelView:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
     facts = [translate(each, spoken) for each in (model.note, model.credit) if each]
@@ -175,7 +174,7 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> View:
     }
 
 
-def offer_view(desk: Desk, model: Model, spoken: Language) -> View:
+def offer_view(desk: Desk, model: Model, spoken: Language) -> OfferView:
     """Return what a person asks before a download: how much, under which licence, how long, and what keeps it from coming now."""
     offer, rate, trouble = desk.machine.offer(model), desk.downloads.line_rate, desk.downloads.check_line()
     beside = (each.licence for each in model.companions if each.when in (None, offer.quantised))
@@ -189,16 +188,24 @@ def offer_view(desk: Desk, model: Model, spoken: Language) -> View:
     }
 
 
-def downloads_view(desk: Desk, spoken: Language) -> View:
+def downloads_view(desk: Desk, spoken: Language) -> DownloadsView:
     return {"downloads": [download_view(each, spoken) for each in desk.downloads.list_status()]}
 
 
-def download_view(status: Status, spoken: Language) -> View:
+def download_view(status: Status, spoken: Language) -> DownloadView:
     words = {
         "queued": text("download.queued", "queued", spoken), "running": text("download.running", "downloading", spoken),
         "paused": text("download.paused", "paused", spoken), "failed": text("download.failed", "stopped", spoken), "done": "",
     }  # fmt: skip
-    said: dict[str, Any] = asdict(status)
-    said["sentence"] = translate(status.sentence, spoken) if status.sentence is not None else ""
     waits = status.state == "running" and status.sentence is not None
-    return said | {"word": text("download.waiting", "waiting", spoken) if waits else words[status.state]}
+    return {
+        "model": status.model,
+        "state": status.state,
+        "word": text("download.waiting", "waiting", spoken) if waits else words[status.state],
+        "done_bytes": status.done_bytes,
+        "total_bytes": status.total_bytes,
+        "rate": status.rate,
+        "eta_s": status.eta_s,
+        "sentence": translate(status.sentence, spoken) if status.sentence is not None else "",
+        "cure": status.cure,
+    }

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from app.engine.jobs.events import Finished
 from app.ui.page.translate import language, text
-from app.ui.page.views import View
+from app.ui.page.view_types import PhoneView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route, owner_route
@@ -58,7 +58,7 @@ def send_card(desk: Desk, request: Request) -> Response:
     return JSONResponse(card_view(desk))
 
 
-def card_view(desk: Desk) -> View:
+def card_view(desk: Desk) -> PhoneView:
     phone = desk.notifying.phone
     return {"address": mask(phone.get("address", "")), "kind": phone.get("kind", "ntfy"), "titles": bool(phone.get("titles"))}
 

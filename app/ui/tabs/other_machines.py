@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,7 +16,8 @@ from app.base.extras import can_add, has_machines, install_command
 from app.base.sentence import Sentence, say
 from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View, step_rate
+from app.ui.page.view_types import CodeView, HelperView, LendingView, MachinesView, NearbyView, UsingView
+from app.ui.page.views import step_rate
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route
@@ -69,7 +70,7 @@ LACKS: Final[Mapping[str, Sentence]] = {
 }
 
 
-def machines_view(others: OtherMachines, spoken: Language) -> View:
+def machines_view(others: OtherMachines, spoken: Language) -> MachinesView:
     """Show both sides; of an extra that is missing, only how to add it."""
     if not has_machines():
         return {"command": install_command("machines"), "adds": can_add()}
@@ -83,7 +84,7 @@ def machines_view(others: OtherMachines, spoken: Language) -> View:
     }
 
 
-def nearby_view(others: OtherMachines) -> View:
+def nearby_view(others: OtherMachines) -> NearbyView:
     """Show what others in this network announce: who would lend, and where a code is taken; the code has to be typed all the same."""
     near, uses = others.nearby, others.hub is not None
     mains = [each for each in near.list_seen("main") if each.announced.pairing_port] if near is not None and not uses else []
@@ -94,11 +95,11 @@ def nearby_view(others: OtherMachines) -> View:
     }
 
 
-def using_view(hub: Hub, others: OtherMachines, spoken: Language) -> View:
+def using_view(hub: Hub, others: OtherMachines, spoken: Language) -> UsingView:
     """Show the machines that help, and the code for one more."""
     pairing = hub.pairing
     state = pairing.state if pairing is not None else None
-    code: dict[str, Any] | None = None
+    code: CodeView | None = None
     if state is not None and state.code is not None:
         words = str(state.code)
         code = {"text": words, "qr": draw_qr(f"hearth://{words}"), "left_s": max(0.0, state.until_s - time.monotonic())}
@@ -116,7 +117,7 @@ def tell_apart(machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
     return [replace(each, name=f"{each.name} ({each.id[:8]})") if named[each.name] > 1 else each for each in machines]
 
 
-def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None, spoken: Language) -> View:
+def machine_view(machine: HelpingMachine, fetched: str, unused: Sentence | None, spoken: Language) -> HelperView:
     """`fetched`: the title of the model that it fetches. `unused`: why it has nothing of what runs or waits here."""
     memory = f"{translate(round(machine.free_bytes / (1 << 30), 1), spoken)} GB" if machine.free_bytes else ""
     speed = step_rate(machine.step, spoken) if machine.step is not None else ""
@@ -164,7 +165,7 @@ def describe_elsewhere(others: OtherMachines) -> Sentence | None:
     return say("strip.elsewhere", "{names} {count:is|are} working on: {words}", names=names, count=count, words=words) if at_work else None
 
 
-def lending_view(lending: Lending, spoken: Language) -> View:
+def lending_view(lending: Lending, spoken: Language) -> LendingView:
     """Show its owner what this machine does for another one."""
     from app.machines.lending_state import describe_state
 

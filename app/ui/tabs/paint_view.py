@@ -25,7 +25,18 @@ from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.steps import compare_few_steps, estimate_seconds, estimate_share
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.views import View, end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
+from app.ui.page.view_types import (
+    CanvasView,
+    CellView,
+    GridView,
+    InterruptedView,
+    PaintedView,
+    PictureResultView,
+    PictureView,
+    ProblemView,
+    PromptView,
+)
+from app.ui.page.views import end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences
 from app.ui.state.other_machines import look_elsewhere
@@ -33,13 +44,13 @@ from app.ui.state.person import Person
 from app.ui.tabs import paint_form
 
 
-def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | None = None) -> View:
+def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | None = None) -> CanvasView:
     """Return the picture so far, and the finished ones of the batch; after the end those that still lie in the job's folder. `guide`: where the map is
     that guides it, if any does."""
     step = progress.step
     there = [part for part in progress.parts if progress.end is None or Path(part.path).is_file()]
     map_url = job_file_url(job, str(guide)) if guide is not None and guide.is_file() else ""
-    done = [{"index": part.index, "url": job_file_url(job, part.path)} for part in there]
+    done: list[PaintedView] = [{"index": part.index, "url": job_file_url(job, part.path)} for part in there]
     return {
         "job": job, "parts": done, "share": progress.share,
         "preview": preview_url(job, progress), "guide": map_url, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
@@ -48,7 +59,7 @@ def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | N
     }  # fmt: skip
 
 
-def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> View:
+def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> PromptView:
     """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
     chosen = paint_form.find_model(desk, model)
     written, prompt = prompt, choose_words(split_tags(prompt)[0], 0)
@@ -64,8 +75,11 @@ def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Pers
         "starter.english", "{name} reads English and simple Chinese. Describe the picture in one of them.", name=word_name(chosen.title)
     )
     said = [*([english] if starter_words.is_foreign(prompt) else []), match.note, *match.reasons]
-    kind, cure = ("careful", "use:sd15") if match.offered else ("note", "")
-    seen = {"kind": kind, "text": join(spoken, *redact_sentences(person, *said)), "cure": cure, "captions": list(match.offered)}
+    offered = list(match.offered)
+    seen: ProblemView = {
+        "kind": "careful" if offered else "note", "text": join(spoken, *redact_sentences(person, *said)),
+        "cure": "use:sd15" if offered else "", "captions": offered,
+    }  # fmt: skip
     return {"problems": [seen], "marks": marks}
 
 
@@ -102,7 +116,7 @@ def fit_html(
     )
 
 
-def job_view(desk: Desk, job: str, spoken: Language) -> View:
+def job_view(desk: Desk, job: str, spoken: Language) -> PictureView:
     """Return a picture job with its place in the queue and its results."""
     progress = desk.keeper.get_progress(job)
     found = results_view(desk, job) if progress.end else []
@@ -113,7 +127,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
     }
 
 
-def results_view(desk: Desk, job: str) -> list[View]:
+def results_view(desk: Desk, job: str) -> list[PictureResultView]:
     made = [each for each in desk.keeper.shelf.list_of_job(job) if each.condition != "missing"]
     return [
         {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name, "text": each.text, **views.read_made(str(each.path))}
@@ -121,11 +135,11 @@ def results_view(desk: Desk, job: str) -> list[View]:
     ]
 
 
-def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
+def grid_view(desk: Desk, person: Person, spoken: Language) -> GridView | None:
     grid = desk.jobs.grids.get(person.name)
     if grid is None:
         return None
-    cells, stopped, cut = [], [], {job.id for job in desk.keeper.interrupted}
+    cells, stopped, cut = list[CellView](), list[str](), {job.id for job in desk.keeper.interrupted}
     for row in grid.jobs:
         for job in row:
             progress, found = desk.keeper.get_progress(job), results_view(desk, job)
@@ -135,11 +149,13 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> View | None:
             cells.append({"result": found[0] if found else None, "failed": failed, "preview": preview_url(job, progress)})
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     current = desk.jobs.find_current("picture", person)
-    told = {"cells": cells, "stopped": stopped, "latest": any(current in row for row in grid.jobs)}
-    return {"across": across, "columns": grid.columns, "down": down, "rows": grid.rows, **told}
+    return {
+        "across": across, "columns": grid.columns, "down": down, "rows": grid.rows,
+        "cells": cells, "stopped": stopped, "latest": any(current in row for row in grid.jobs),
+    }  # fmt: skip
 
 
-def interrupted_view(desk: Desk, person: Person, spoken: Language) -> View | None:
+def interrupted_view(desk: Desk, person: Person, spoken: Language) -> InterruptedView | None:
     """Return all interrupted jobs as one: a person resumes or discards them together. `kept`: whether anything of them is finished."""
     jobs, grid = desk.keeper.interrupted, desk.jobs.grids.get(person.name)
     if not jobs:

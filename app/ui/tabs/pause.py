@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from app.base.sentence import say
 from app.ui.page.translate import Language, join, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import PauseView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route
@@ -41,7 +41,7 @@ def routes(desk: Desk) -> list[Route]:
     return [act_route(desk, "/hearth/pause/{act}", ACTIONS, PauseAsked)]
 
 
-def pause_view(desk: Desk, spoken: Language) -> View:
+def pause_view(desk: Desk, spoken: Language) -> PauseView:
     rules, reason = desk.pausing.rules, desk.keeper.state.paused
     begin, end = rules.get("hours") or NIGHT
     return {

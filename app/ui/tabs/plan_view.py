@@ -9,23 +9,23 @@ from app.compat.planning.options import LEARNED_HERE
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
 from app.compat.planning.types import Plan, Reason
 from app.ui.page.translate import Language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import ChoiceView, ObjectionView, PlanView, RejectedView
 
 SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised", "product", "row")
 
 
-def plan_view(plan: Plan, spoken: Language) -> View:
+def plan_view(plan: Plan, spoken: Language) -> PlanView:
     """Return the plan as a table: each choice, its reason and source, and what was rejected for which reasons."""
-    rejected: dict[str, list[View]] = {}
+    rejected: dict[str, list[RejectedView]] = {}
     for each in plan.rejected:
-        objections = [
+        objections: list[ObjectionView] = [
             {"text": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source)}
             for reason in each.objections
         ]
         rejected.setdefault(each.field, []).append(
             {"option": translate(word_option(each.field, each.option), spoken), "objections": objections}
         )
-    rows = [
+    rows: list[ChoiceView] = [
         {
             "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": translate(word_value(plan, reason.field), spoken),
             "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),

@@ -8,9 +8,8 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import gradio as gr
 from pydantic import Field
@@ -37,6 +36,7 @@ from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.recode import add_cover, recode
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
+from app.ui.page.view_types import AlbumView, CreationView, KeptPartsView, MadeView, NamedModelView, ShelfView, ToldView
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
@@ -52,7 +52,7 @@ TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
 """What some file systems take in no name."""
-OF_THE_MACHINE: Final = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
+OF_THE_MACHINE: Final[ToldView] = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
 """What a guest is not told of their own creations."""
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),
@@ -124,17 +124,20 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}
     more, found = len(found) > PAGE, found[:PAGE]
     if not person.owner:
-        own = [creation_view(desk, each, spoken) | OF_THE_MACHINE | {"earlier": earlier.get(each.id, 0)} for each in found]
-        return JSONResponse({"creations": own, "more": more, "models": [], "albums": [], "tags": []})
+        own: list[CreationView] = [{**creation_view(desk, each, spoken, earlier.get(each.id, 0)), **OF_THE_MACHINE} for each in found]
+        return JSONResponse(ShelfView(creations=own, more=more, models=[], albums=[], tags=[]))
     gallery = desk.keeper.gallery
     marks = gallery.read_marks(found)
-    creations = [creation_view(desk, each, spoken, marks.get(each.id, NONE)) | {"earlier": earlier.get(each.id, 0)} for each in found]
-    models = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in shelf.list_models()]
-    shelved = [{"id": each.id, "name": each.name, "count": each.count, "kept": bool(each.drafts)} for each in gallery.list_albums()]
-    return JSONResponse(
-        {"creations": creations, "more": more, "models": models, "kept": asdict(desk.keeper.measure_parts()), "albums": shelved,
-         "tags": gallery.list_tags()[:TAGS_SHOWN], "before": (desk.settings.get("before") or {}).get("kept")}
-    )  # fmt: skip
+    creations = [creation_view(desk, each, spoken, earlier.get(each.id, 0), marks.get(each.id, NONE)) for each in found]
+    models: list[NamedModelView] = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in shelf.list_models()]
+    shelved: list[AlbumView] = [
+        {"id": each.id, "name": each.name, "count": each.count, "kept": bool(each.drafts)} for each in gallery.list_albums()
+    ]
+    parts = desk.keeper.measure_parts()
+    kept: KeptPartsView = {"scripts": parts.scripts, "bytes": parts.bytes, "most_bytes": parts.most_bytes}
+    before = (desk.settings.get("before") or {}).get("kept")
+    tags = gallery.list_tags()[:TAGS_SHOWN]
+    return JSONResponse(ShelfView(creations=creations, more=more, models=models, kept=kept, albums=shelved, tags=tags, before=before))
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
@@ -253,7 +256,8 @@ def machine_text(creation: Creation, spoken: Language) -> str:
     return translate(say("shelf.made-on", "made on {machine}", machine=str(machine)), spoken)
 
 
-def creation_view(desk: Desk, creation: Creation, spoken: Language, marks: Marks = NONE) -> dict[str, Any]:
+def creation_view(desk: Desk, creation: Creation, spoken: Language, earlier: int = 0, marks: Marks = NONE) -> CreationView:
+    """Show a creation. `earlier`: how many takes of the same lie behind it."""
     conditions = {
         "missing": text("shelf.away", "cannot be reached now", spoken)
         if is_away(desk.keeper.shelf.folder)
@@ -262,14 +266,16 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language, marks: Marks
     }
     speed = views.rate_text(creation.rate, creation.unit, spoken) if creation.rate else ""
     heard = is_heard(creation.kind)
+    made: MadeView = {} if heard or creation.condition else views.read_made(str(creation.path))
+    peaks = views.read_peaks(str(creation.path)) if heard and not creation.condition else ()
     return {
         "id": creation.id, "kind": creation.kind, "title": translate(word_name(name_model(creation.model)), spoken), "text": creation.text,
         "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "gone": creation.condition == "missing",
         "favourite": creation.favourite, "binned": creation.binned, "seconds": creation.seconds, "speed": speed,
         "highest": creation.highest_bytes, "created_s": creation.created_s,
         "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
-        "named": marks.title, "tags": marks.tags, "albums": marks.albums, **({} if heard or creation.condition else views.read_made(str(creation.path))),
+        "named": marks.title, "tags": marks.tags, "albums": marks.albums, **made,
         "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
         "subtitles": heard and creation.condition != "missing" and views.has_cues(str(creation.path)),
-        "parts": heard and desk.keeper.has_parts(creation.job), "peaks": views.read_peaks(str(creation.path)) if heard and not creation.condition else (),
+        "earlier": earlier, "parts": heard and desk.keeper.has_parts(creation.job), "peaks": peaks,
     }  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say_to_all
@@ -36,7 +36,24 @@ from app.engine.speech.text.subtitles import strip_tags
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
-from app.ui.page.views import View, count_units, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
+from app.ui.page.view_types import (
+    ActorView,
+    DraftView,
+    Level,
+    LineView,
+    ListeningView,
+    PartsView,
+    PartView,
+    PlaceView,
+    ProblemView,
+    ScriptView,
+    SoundView,
+    SpeechView,
+    TagView,
+    TakeView,
+    TurnView,
+)
+from app.ui.page.views import count_units, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences
 from app.ui.state.jobs_desk import Compared
@@ -46,7 +63,7 @@ from app.ui.state.person import Person
 NUMBERED: Final = re.compile(r"S\d+")
 
 
-def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spoken: Language) -> View:
+def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spoken: Language) -> PartsView:
     """Return the parts of a script, finished, running and waiting. `split`: the script as this voice splits it."""
     done = {part.index: part for part in progress.parts}
     step = progress.step
@@ -54,11 +71,12 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
     parts = []
     for index in range(total):
         known = split[index] if index < len(split) else None
-        view: View = {
+        view: PartView = {
             "index": index,
             "text": known.text if known else "",
             "pause": known.pause_before_s if known else 0.0,
             "pace": known.pace if known else 1.0,
+            "state": "waits",
         }
         if index in done:
             part = done[index]
@@ -79,8 +97,6 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
                 "pieces": [job_file_url(job, sound.path) for sound in sounds],
                 "seconds": sum(sound.seconds for sound in sounds),
             }
-        else:
-            view |= {"state": "waits"}
         parts.append(view)
     return {
         "job": job, "parts": parts, "share": progress.share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
@@ -88,7 +104,7 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
     }  # fmt: skip
 
 
-def marks_view(part: PartDone, spoken: Language) -> list[View] | None:
+def marks_view(part: PartDone, spoken: Language) -> list[PlaceView] | None:
     """Return what a recogniser found wrong in a part; None if it was not heard yet."""
     marks = find_marks(Path(part.path))
     if marks is None:
@@ -109,39 +125,18 @@ def word_mark(mark: Mark, words: str) -> Sentence:
             return say_to_all("mark.wrong", "In place of {words}, heard: {heard}", words=words, heard=mark.heard or "?")
 
 
-def listening_view(desk: Desk, job: str, spoken: Language) -> View:
+def listening_view(desk: Desk, job: str, spoken: Language) -> ListeningView:
     """Return whether a script's parts are heard, or spoken again, how far that is, and what ended it."""
     task = desk.listening.tasks.get(job, "")
     progress = desk.keeper.get_progress(task) if task else None
     hears = progress is not None and progress.end is None
-    state = "mending" if desk.listening.mending else "hearing" if hears else ""
+    state: Literal["mending", "hearing", ""] = "mending" if desk.listening.mending else "hearing" if hears else ""
     trouble = desk.listening.find_trouble(job) if not state else None
     return {
         "state": state,
         "share": progress.share if progress is not None and hears else 0.0,
         "trouble": join(spoken, trouble.sentence, *trouble.objections) if trouble is not None else "",
     }
-
-
-def check_view(found: ParsedScript, limits: VoiceLimits, seconds: float | None, speed: float, person: Person, spoken: Language) -> View:
-    """Return a checked script: turns with speakers, problems, length."""
-    worst = {"fatal": "wrong", "warning": "careful"}
-    problems = [
-        {"kind": worst.get(each.severity, ""), "text": join(spoken, *redact_sentences(person, each.sentence)), "cure": each.cure}
-        for each in found.problems
-    ]
-    turns = [
-        {"speaker": turn.speaker, "name": turn.name or f"S{turn.speaker}", "text": turn.text} for part in found.parts for turn in part.turns
-    ]
-    about = say_to_all(
-        "script.about", "{parts} {parts:part|parts}, about {time} of speech",
-        parts=len(found.parts), time=word_duration(found.estimate_seconds(speed)),
-    )  # fmt: skip
-    level = "wrong" if found.fatal else ("careful" if any(each["kind"] == "careful" for each in problems) else "right")
-    return {
-        "turns": turns, "problems": problems, "level": level, "about": translate(about, spoken) if found.parts else "", "eta_s": seconds,
-        "nonverbals": sorted(limits.nonverbals), "tags": list_tags(found, limits), "transcript": limits.needs_transcript, "imitates": limits.imitates,
-    }  # fmt: skip
 
 
 def list_tags(found: ParsedScript, limits: VoiceLimits) -> list[str]:
@@ -154,11 +149,11 @@ def list_tags(found: ParsedScript, limits: VoiceLimits) -> list[str]:
     return [f"[S{number}]" for number in range(1, most + 1 + more)]
 
 
-def job_view(desk: Desk, job: str, spoken: Language) -> View:
+def job_view(desk: Desk, job: str, spoken: Language) -> SpeechView:
     """Return a speech job with its place in the queue and its results, and the speed at which its parts are to sound."""
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     script_asked = as_script(request)
-    results = [
+    results: list[SoundView] = [
         {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds,
          "subtitles": has_cues(str(each.path)), "words": desk.hearing.name_words(each).is_file()}
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
@@ -176,7 +171,7 @@ def job_view(desk: Desk, job: str, spoken: Language) -> View:
         "place": desk.jobs.queue_position(job),
         "results": results,
         "listening": listening_view(desk, job, spoken),
-        "book": dict(zip(("chapter", "chapters", "left_s"), desk.jobs.estimate_left(job) or (), strict=False)),
+        "book": {"chapter": left[0], "chapters": left[1], "left_s": left[2]} if (left := desk.jobs.estimate_left(job)) else {},
         "taken": translate(taken, spoken) if (taken := word_taken(request)) else "",
     }
 
@@ -195,44 +190,77 @@ def word_taken(request: Request) -> Sentence | None:
 
 def script_view(
     desk: Desk, text: str, model: str, person: Person, spoken: Language, *, speed: float = 1.0, cast: tuple[Actor, ...] = (), says: Rows = ()
-) -> View:  # fmt: skip
+) -> ScriptView:  # fmt: skip
     """Check a script as it is typed, for the model and the cast that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)
     rows = desk.jobs.choose_rows(text, says, person, cast)
     found_out = parse_words(text, chosen.id if chosen else model, cast, desk.jobs.find_limits, pronunciations=rows)
-    seconds = forecast_parts(desk, found_out.parts, chosen, limits, person)
-    view = check_view(found_out, limits, seconds, speed, person, spoken)
-    models = {part.model for part in found_out.parts}
-    figures = {id_: (desk.jobs.find_limits(id_) if id_ else limits).figures for id_ in models}
-    turns = [(figures[part.model], turn.text) for part in found_out.parts for turn in part.turns]
-    for shown, (language, words) in zip(view["turns"], turns, strict=True):
-        shown["said"] = written_out.find_said(words, language)
-    view["problems"] += named_view(text, found_out.actors, limits, spoken)
-    view["model"] = chosen.id if chosen else ""
-    view["cast"] = cast_view(desk, text, found_out, limits, cast)
-    compared = desk.jobs.compare_script(text, person, cast, says)
-    view["changed"] = changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else ""
-    view["draft"] = draft_view(compared) if compared is not None else None
-    tags = [each[:2] for each in find_tags(text, [each.name for each in found_out.actors])] if found_out.actors else []
     said = find_said(text, rows, [each.name for each in cast])
+    tags = [each[:2] for each in find_tags(text, [each.name for each in found_out.actors])] if found_out.actors else []
     unknown = [each for each in find_in_script(text, limits, tags) if not any(one.begin <= each.begin < one.end for one in said)]
-    return view | {"marks": unknown_view(text, unknown), "said": len(said)}
+    compared = desk.jobs.compare_script(text, person, cast, says)
+    own = problems_view(found_out, person, spoken)
+    about = say_to_all(
+        "script.about", "{parts} {parts:part|parts}, about {time} of speech",
+        parts=len(found_out.parts), time=word_duration(found_out.estimate_seconds(speed)),
+    )  # fmt: skip
+    return {
+        "turns": turns_view(desk, found_out, limits),
+        "problems": own + named_view(text, found_out.actors, limits, spoken),
+        "level": "wrong" if found_out.fatal else ("careful" if any(each["kind"] == "careful" for each in own) else "right"),
+        "about": translate(about, spoken) if found_out.parts else "",
+        "eta_s": forecast_parts(desk, found_out.parts, chosen, limits, person),
+        "nonverbals": sorted(limits.nonverbals),
+        "tags": list_tags(found_out, limits),
+        "transcript": limits.needs_transcript,
+        "imitates": limits.imitates,
+        "model": chosen.id if chosen else "",
+        "cast": cast_view(desk, text, found_out, limits, cast),
+        "changed": changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else "",
+        "draft": draft_view(compared) if compared is not None else None,
+        "marks": unknown_view(text, unknown),
+        "said": len(said),
+    }
 
 
-def draft_view(compared: Compared) -> View:
+def problems_view(found: ParsedScript, person: Person, spoken: Language) -> list[ProblemView]:
+    """Return what is wrong with a script, or doubtful."""
+    worst: dict[str, Level] = {"fatal": "wrong", "warning": "careful"}
+    return [
+        {"kind": worst.get(each.severity, ""), "text": join(spoken, *redact_sentences(person, each.sentence)), "cure": each.cure}
+        for each in found.problems
+    ]
+
+
+def turns_view(desk: Desk, found: ParsedScript, limits: VoiceLimits) -> list[TurnView]:
+    """Return who says what, each with what its voice says in its place."""
+    languages = {id_: (desk.jobs.find_limits(id_) if id_ else limits).figures for id_ in {part.model for part in found.parts}}
+    return [
+        {
+            "speaker": turn.speaker,
+            "name": turn.name or f"S{turn.speaker}",
+            "text": turn.text,
+            "said": written_out.find_said(turn.text, languages[part.model]),
+        }
+        for part in found.parts
+        for turn in part.turns
+    ]
+
+
+def draft_view(compared: Compared) -> DraftView:
     """Return how the script as it stands in the field goes with the parts of the last one: the same; changed, with its lines in order, each with the
     part that says it or its words, which are still to be spoken; or another one."""
     if compared.wanted is None:
-        return {"job": compared.spoken.job, "state": "same" if compared.same else "other", "lines": []}
+        return {"job": compared.spoken.job, "state": "same" if compared.same else "other", "lines": [], "fresh": 0}
     places = {part.path: part.index for part in compared.spoken.parts}
-    lines = [
+    lines: list[LineView] = [
         {"part": places[path], "pause": part.pause_before_s} if path else {"part": -1, "pause": part.pause_before_s, "text": part.text}
         for path, part in zip(compared.wanted.keep, compared.parsed.parts, strict=True)
     ]
     return {"job": compared.spoken.job, "state": "changed", "lines": lines, "fresh": len(compared.wanted.only_parts)}
 
 
-def takes_view(desk: Desk, job: str) -> dict[int, list[View]]:
+def takes_view(desk: Desk, job: str) -> dict[int, list[TakeView]]:
     """Return the earlier takes of each part, the newest first."""
     return {
         place: [
@@ -243,7 +271,7 @@ def takes_view(desk: Desk, job: str) -> dict[int, list[View]]:
     }
 
 
-def cast_view(desk: Desk, text: str, parsed: ParsedScript, limits: VoiceLimits, cast: tuple[Actor, ...]) -> list[View]:
+def cast_view(desk: Desk, text: str, parsed: ParsedScript, limits: VoiceLimits, cast: tuple[Actor, ...]) -> list[ActorView]:
     """Return who speaks, where more than one does or somebody has a name: each with the voice that comes by itself."""
     if not parsed.actors:
         names = list_names(text, [each.name for each in cast])
@@ -315,7 +343,7 @@ def _plan_next(desk: Desk, model: Model, person: Person) -> Plan | None:
     return None
 
 
-def named_view(text: str, actors: tuple[Actor, ...], limits: VoiceLimits, spoken: Language) -> list[View]:
+def named_view(text: str, actors: tuple[Actor, ...], limits: VoiceLimits, spoken: Language) -> list[ProblemView]:
     """Offer tags for speakers that a script names otherwise: as a play does, or as a story, which is a guess."""
     known = {each.name.casefold() for each in actors}
     if (found := find_named(text)) and not {each.name.casefold() for each in found} <= known:
@@ -330,5 +358,5 @@ def named_view(text: str, actors: tuple[Actor, ...], limits: VoiceLimits, spoken
         return []
     places = unknown_view(text, [Unknown(each.begin, each.end) for each in found])
     length = count_units(text)
-    tags = [{**place, "name": each.name, "length": length} for place, each in zip(places, found, strict=True)]
+    tags: list[TagView] = [{**place, "name": each.name, "length": length} for place, each in zip(places, found, strict=True)]
     return [{"kind": "note", "text": join(spoken, *words), "cure": "voices", "tags": tags}]

@@ -12,9 +12,11 @@ from starlette.routing import Route
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.ui.page.view_types import StylesView, StyleView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
+from app.ui.state.settings_schema import StyleValues
 
 SAVED: Final = "styles"
 NAME_MOST: Final = 60
@@ -36,8 +38,9 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def send(desk: Desk, request: Request) -> Response:
-    saved: dict[str, dict[str, str]] = desk.settings.get(SAVED, {})
-    return JSONResponse({"styles": [{"name": name, **saved[name]} for name in sorted(saved, key=str.casefold)]})
+    saved: dict[str, StyleValues] = desk.settings.get(SAVED, {})
+    listed = [StyleView(name=name, **saved[name]) for name in sorted(saved, key=str.casefold)]
+    return JSONResponse(StylesView(styles=listed))
 
 
 def act(desk: Desk, request: Request, asked: StyleAsked) -> Response:

@@ -14,7 +14,7 @@ from app.base.extras import EXTRAS, Extra, can_add, install_command
 from app.base.sentence import Sentence, say
 from app.launcher import slots
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import ExtraView, UpkeepView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route, owner_route
@@ -48,7 +48,7 @@ ACTIONS: Final[Mapping[str, Callable[[Upkeep, UpkeepAsked], None]]] = {
 }
 
 
-def upkeep_view(upkeep: Upkeep, spoken: Language) -> View:
+def upkeep_view(upkeep: Upkeep, spoken: Language) -> UpkeepView:
     def words(sentence: Sentence | None) -> str:
         return translate(sentence, spoken) if sentence is not None else ""
 
@@ -60,7 +60,9 @@ def upkeep_view(upkeep: Upkeep, spoken: Language) -> View:
         "place": upkeep.place,
         "looking": upkeep.looking,
         "told": words(upkeep.told),
-        "newer": {name: newer.get(name) for name in ("version", "notes", "bytes")} if newer is not None and fixed is None else None,
+        "newer": {"version": newer.get("version", ""), "notes": newer.get("notes", ""), "bytes": newer.get("bytes", 0)}
+        if newer is not None and fixed is None
+        else None,
         "work": [words(each) for each in upkeep.beside.describe()],
         "failed": upkeep.beside.find_failure(),
         "ready": words(describe_ready(ready)),
@@ -78,7 +80,7 @@ def describe_ready(ready: Mapping[str, str]) -> Sentence | None:
     return say("upkeep.ready-extra", "What you added is ready and tested.")
 
 
-def extra_view(extra: Extra, spoken: Language) -> View:
+def extra_view(extra: Extra, spoken: Language) -> ExtraView:
     return {
         "name": extra.name,
         "title": translate(extra.title, spoken),

@@ -26,7 +26,7 @@ from app.engine.speech.text import voices
 from app.engine.speech.text.voice_files import FILE_BYTES, SUFFIX, export_voice, import_voice
 from app.engine.speech.text.voices import ABOUT_MOST, Voice
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.views import View
+from app.ui.page.view_types import NamedModelView, ShelfGroupView, ShelfVoicesView, ShelfVoiceView, VoiceGroupView, VoicesView, VoiceView
 from app.ui.state.asked import Asked, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person, who
@@ -53,33 +53,42 @@ class VoiceActAsked(Asked):
 
 def send_cast(desk: Desk, request: Request, asked: CastAsked) -> Response:
     """Send what may be chosen for a speaker."""
-    return JSONResponse({"models": list_groups(desk, asked.model, who(request), language(request))})
+    return JSONResponse(VoicesView(models=list_groups(desk, asked.model, who(request), language(request))))
 
 
 def send_voices(desk: Desk, request: Request) -> Response:
-    return JSONResponse({"models": list_groups(desk, None, who(request), language(request), measured=True)})
+    return JSONResponse(ShelfVoicesView(models=list_shelf(desk, None, who(request), language(request))))
 
 
-def list_groups(desk: Desk, model: str | None, person: Person, spoken: Language, measured: bool = False) -> list[View]:
-    """List the installed voice models with their voices, the one that is chosen first; a guest's has no other."""
-    own = desk.models.resolve("speech", model, person)
-    chosen = found.id if (found := desk.models.read_limits(own)[0]) is not None else own
-    ids = dict.fromkeys([chosen, *(id_ for _, id_ in desk.models.list_choices("speech"))] if person.owner else [chosen])
+def list_shelf(desk: Desk, model: str | None, person: Person, spoken: Language) -> list[ShelfGroupView]:
+    """List the installed voice models as `list_groups` does, with how each voice sounds."""
     return [
-        {
-            "id": id_,
-            "title": str(translate(word_name(name_model(id_)), spoken)) if person.owner else "",
-            "voices": [voice_view(desk.keeper.home, each, spoken, measured) for each in desk.models.list_voices(id_, person)],
-        }
-        for id_ in filter(None, ids)
+        {**group, "voices": [shelf_view(desk.keeper.home, each, spoken) for each in desk.models.list_voices(group["id"], person)]}
+        for group in _list_models(desk, model, person, spoken)
     ]
 
 
-def voice_view(home: Home, voice: Voice, spoken: Language, measured: bool) -> View:
-    clip = Path(voice.prompt.path)
-    if not measured:
-        return {"name": voice.name, **({"formerly": voice.formerly} if voice.formerly else {})}
-    words = [translate(each, spoken) for each in describe(voice)]
+def list_groups(desk: Desk, model: str | None, person: Person, spoken: Language) -> list[VoiceGroupView]:
+    """List the installed voice models with their voices, the one that is chosen first; a guest's has no other."""
+    return [
+        {**group, "voices": [voice_view(each) for each in desk.models.list_voices(group["id"], person)]}
+        for group in _list_models(desk, model, person, spoken)
+    ]
+
+
+def _list_models(desk: Desk, model: str | None, person: Person, spoken: Language) -> list[NamedModelView]:
+    own = desk.models.resolve("speech", model, person)
+    chosen = found.id if (found := desk.models.read_limits(own)[0]) is not None else own
+    ids = dict.fromkeys([chosen, *(id_ for _, id_ in desk.models.list_choices("speech"))] if person.owner else [chosen])
+    return [{"id": id_, "title": str(translate(word_name(name_model(id_)), spoken)) if person.owner else ""} for id_ in ids if id_]
+
+
+def voice_view(voice: Voice) -> VoiceView:
+    return {"name": voice.name, "formerly": voice.formerly} if voice.formerly else {"name": voice.name}
+
+
+def shelf_view(home: Home, voice: Voice, spoken: Language) -> ShelfVoiceView:
+    clip, words = Path(voice.prompt.path), [translate(each, spoken) for each in describe(voice)]
     return {"name": voice.name, "kept": clip.parent == home.voices, "words": words, "about": voice.about, "heard": clip.suffix in HEARD}
 
 

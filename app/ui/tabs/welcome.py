@@ -14,6 +14,7 @@ from app.base.sentence import Sentence, say
 from app.engine.models.catalog import BY_ID, OFFERED
 from app.engine.models.quick_voice import find_quickest, measure_weights_per_s
 from app.ui.page.translate import language, translate
+from app.ui.page.view_types import GreetingView
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view
@@ -40,12 +41,12 @@ def greet(desk: Desk, request: Request) -> Response:
     models = [model_view(desk, BY_ID[each], spoken) for each in (*STARTERS, *offered)]
     pace = {quick: translate(word_pace(realtime), spoken)}
     return JSONResponse(
-        {
-            "greeted": bool(desk.settings.get("greeted")),
-            "machine": machine_view.describe_machine(hardware, spoken) if hardware else "",
-            "models": [each | {"seconds": each["download"] / LINE_BYTES_PER_S, "pace": pace.get(each["id"], "")} for each in models],
-            "offered": offered,
-        }
+        GreetingView(
+            greeted=bool(desk.settings.get("greeted")),
+            machine=machine_view.describe_machine(hardware, spoken) if hardware else "",
+            models=[{**each, "seconds": each["download"] / LINE_BYTES_PER_S, "pace": pace.get(each["id"], "")} for each in models],
+            offered=offered,
+        )
     )
 
 

@@ -41,8 +41,8 @@ from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 from app.engine.session.session import Session
 from app.ui.state.person import OWNER, Person
-from app.ui.tabs import machine_view, paint_view
-from tests.support.guests import desk_at
+from app.ui.tabs import paint_view
+from tests.support.guests import desk_at, machine_tab
 from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 
@@ -136,7 +136,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
             assert row["because"].startswith(str(fits[1])), "what is sent to the card may follow"
             for looked_at in ("", name):  # the machine that the whole of Hearth pretends to be
                 assert desk.machine.plan(model.id, desk.machine.read_choice(OWNER), looked_at) == plan
-                assert machine_view.tab_view(desk, model.id, looked_at, "en")["note"] == ""
+                assert machine_tab(desk, model.id, looked_at, "en")["note"] == ""
             assert desk.machine.offer(model).forecast.plan == plan  # type: ignore[union-attr]
             if model.kind == "picture":
                 assert str(fits[1]) in paint_view.forecast_html(desk, PictureRequest("a tree", model.id), OWNER, "en").replace(
@@ -170,7 +170,7 @@ def test_another_machines_plan_says_where_this_computer_would_run_it_another_way
         same = BY_ID["sd15"]
         for model in (other, same):
             own, here = make_plan(place, card, model, itself=True), make_plan(place, card, model)
-            view = machine_view.tab_view(desk, model.id, "rtx-3060", "en")
+            view = machine_tab(desk, model.id, "rtx-3060", "en")
             assert desk.machine.plan(model.id, Choice(), "rtx-3060") == own
             assert bool(view["note"]) == (choices(own) != choices(here))
             assert main(["doctor", "--model", model.id, "--pretend", "rtx-3060", "--home", str(tmp_path)]) == 0
@@ -332,11 +332,11 @@ def test_what_is_forgotten_is_gone_for_window_and_engine_at_once(tmp_path: Path)
     with desk_at(tmp_path) as desk:
         desk.keeper.status.set(hardware=session.hardware)
         assert runs().contiguous and desk.machine.plan(painter, Choice()).contiguous
-        assert machine_view.tab_view(desk, painter, "", "en")["learned"] == [
+        assert machine_tab(desk, painter, "", "en")["learned"] == [
             "Tensors are made contiguous before attention. float16 produced NaN or infinity at step 4."
         ]
         desk.machine.forget(painter)
-        assert not desk.machine.plan(painter, Choice()).contiguous and machine_view.tab_view(desk, painter, "", "en")["learned"] == []
+        assert not desk.machine.plan(painter, Choice()).contiguous and machine_tab(desk, painter, "", "en")["learned"] == []
     assert not runs().contiguous
     learn(place.verdicts, session.hardware, broke(painter))
     assert runs().contiguous

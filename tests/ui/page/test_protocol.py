@@ -15,6 +15,7 @@ from starlette.routing import Route
 from app.ui import own_window, routes, share
 from app.ui.page import protocol
 from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
+from app.ui.page.view_types import Live
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
@@ -47,7 +48,7 @@ TABS, PLACES, MADE, FIELDS, PRESSES, CALLS = (
     set(get_args(each)) for each in (protocol.Tab, protocol.ElementId, protocol.Made, protocol.Field, protocol.Press, protocol.Call)
 )
 IDS = PLACES | MADE | FIELDS | PRESSES
-LIVE = set(protocol.Live.__annotations__)
+LIVE = set(Live.__annotations__)
 
 ID = rf"(?:h|{'|'.join(sorted(TABS))})-[a-z-]+"
 

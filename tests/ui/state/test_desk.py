@@ -52,7 +52,7 @@ from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, paint_view, speak_view
 from tests.support import light_engine
 from tests.support.database_damage import execute
-from tests.support.guests import desk_at, page_of
+from tests.support.guests import desk_at, machine_tab, page_of
 from tests.support.speech_fixtures import write_clip
 from tests.support.tiny_voices import STARTER, save_voice
 from tests.support.waiting import until
@@ -367,7 +367,7 @@ def test_what_is_shown_is_the_plan_with_which_the_engine_would_run_it(tmp_path: 
         vae = shown.of("vae")
         assert vae is not None and vae.compute == "float32"
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == runs  # type: ignore[union-attr]
-        view = machine_view.tab_view(desk, "sd15", "", "en")
+        view = machine_tab(desk, "sd15", "", "en")
         assert view["curve"]["chunk"] == 4096 and view["curve"]["runs"] == "You asked for 4096; 512 is used. Memory ran out at step 3."
         tight = desk.machine.plan("sdxl", desk.machine.read_choice(OWNER))
         roomier = dataclasses.replace(hardware, free_bytes=12 << 30)
@@ -478,16 +478,16 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         job = desk.jobs.begin(PictureRequest("a tree", model="sd15"), OWNER)
         desk.keeper.status.set(job=job)
         desk.keeper.board.set_plan(job, "sd15", guests)
-        seen = machine_view.tab_view(desk, "sd15", "", "en")
+        seen = machine_tab(desk, "sd15", "", "en")
         assert seen["note"] == "This is the plan of the running job."
-        assert machine_view.tab_view(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
-        assert machine_view.tab_view(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
+        assert machine_tab(desk, "sd15", "", "zh")["note"] == "这是正在运行的任务的方案。"
+        assert machine_tab(desk, "sd15", "rtx-3060", "en")["note"] != seen["note"]
         assert desk.machine.offer(catalog.find("sd15")).forecast.plan == own  # type: ignore[union-attr]
         desk.keeper.board.set_plan(job, "sd15", own)
-        assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
+        assert machine_tab(desk, "sd15", "", "en")["note"] == "", "the next would get the same"
         desk.keeper.board.set_plan(job, "sd15", guests)
         desk.keeper.status.set(job="")
-        assert machine_view.tab_view(desk, "sd15", "", "en")["note"] == "", "nothing runs"
+        assert machine_tab(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
 
 def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(tmp_path: Path) -> None:
@@ -506,15 +506,15 @@ def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(
             for each in cast(gr.Dropdown, field).choices
         ]
         assert ("Apple M2 Pro (their mac.json)", "their mac.json") in choices
-        assert machine_view.tab_view(desk, "sd15", "their mac.json", "en") == {}, "until the engine has read it"
+        assert machine_view.tab_view(desk, "sd15", "their mac.json", "en") is None, "until the engine has read it"
         hardware = find_machine(desk.keeper.pretended)
         desk.keeper.status.set(hardware=hardware)
-        shown = [machine_view.tab_view(desk, "sd15", looked_at, "en") for looked_at in ("", "their mac.json")]
+        shown = [machine_tab(desk, "sd15", looked_at, "en") for looked_at in ("", "their mac.json")]
         assert shown[0] == shown[1] and "Apple M2 Pro" in shown[0]["words"] and shown[0]["pretended"] == "their mac.json"
-        elsewhere = machine_view.tab_view(desk, "sd15", "m2-16gb", "en")
+        elsewhere = machine_tab(desk, "sd15", "m2-16gb", "en")
         assert "Apple M2," in elsewhere["other"] and elsewhere["words"] == shown[0]["words"], "and this machine stays what it is"
         with pytest.raises(Trouble, match="no pretended machine named /etc/passwd"):
-            machine_view.tab_view(desk, "sd15", "/etc/passwd", "en")  # the page opens no files
+            machine_tab(desk, "sd15", "/etc/passwd", "en")  # the page opens no files
         assert str(tmp_path) not in machine_view.write_report(desk)
 
 

@@ -63,7 +63,11 @@ def test_a_new_start_shows_the_last_script_and_the_shelf_an_earlier_one(tmp_path
     with desk_at(tmp_path) as desk:
         assert desk.jobs.find_current("speech", OWNER) == last
         view = speak_view.job_view(desk, last, "en")
-        assert [part["state"] for part in view["parts"]] == ["done", "waits", "waits"] and view["end"]["kind"] == "stopped"
+        assert (
+            [part["state"] for part in view["parts"]] == ["done", "waits", "waits"]
+            and (ended := view["end"])
+            and ended["kind"] == "stopped"
+        )
         desk.jobs.open_parts(creation, OWNER)
         view = speak_view.job_view(desk, desk.jobs.find_current("speech", OWNER), "en")
         assert view["job"] == first and [part["text"] for part in view["parts"]] == [f"[S1] {words}" for words in WORDS]
@@ -140,7 +144,7 @@ def test_how_long_the_changed_parts_take_is_told_where_it_was_measured(tmp_path:
         view = speak_view.script_view(desk, changed, "", OWNER, "en")
         one = desk.jobs.split_script("", SpeechRequest(changed))[1]
         taken_s = speak_view.forecast_parts(desk, [one], *desk.models.read_limits(""), OWNER)
-        assert taken_s is not None and taken_s < 0.6 * view["eta_s"]
+        assert taken_s is not None and (whole_s := view["eta_s"]) is not None and taken_s < 0.6 * whole_s
         assert view["changed"].endswith(f"That takes about {word_duration(taken_s)}.")
 
 

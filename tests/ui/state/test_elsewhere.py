@@ -16,6 +16,7 @@ from app.engine.jobs.request import PictureRequest
 from app.machines.helping_machine import HelpingMachine
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.translate import Language
+from app.ui.page.view_types import Live
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs.paint_view import forecast_html
@@ -56,20 +57,27 @@ def test_the_forecast_says_who_has_room(desk: Desk, spoken: Language) -> None:
     assert "Attic" not in said and COULD[spoken] not in said
 
 
+def end_text(live: Live) -> str:
+    """Return what the page says of how the picture ended."""
+    end = live["picture"]["end"]
+    assert end is not None and end["kind"] == "failed"
+    return end["text"]
+
+
 @pytest.mark.parametrize("spoken", ["en", "zh"])
 def test_a_failure_for_lack_of_memory_names_the_way_out(desk: Desk, spoken: Language) -> None:
     failed = Failed.of(NoMemory(say("session.no-memory", "There is not enough memory."), cure="smaller"))
     for person in (OWNER, ADA):
         desk.keeper.board.post(desk.jobs.begin(LARGE if person is OWNER else PictureRequest("a ball"), person), failed)
-    assert COULD[spoken] in owner_view(desk, OWNER, spoken, False)["picture"]["end"]["text"]
-    assert COULD[spoken] not in guest_view(desk, ADA, spoken)["picture"]["end"]["text"]
+    assert COULD[spoken] in end_text(owner_view(desk, OWNER, spoken, False))
+    assert COULD[spoken] not in end_text(guest_view(desk, ADA, spoken))
     let_in(desk, "")
-    assert COULD[spoken] not in owner_view(desk, OWNER, spoken, False)["picture"]["end"]["text"]
+    assert COULD[spoken] not in end_text(owner_view(desk, OWNER, spoken, False))
 
 
 def test_another_failure_says_nothing_of_other_computers(desk: Desk) -> None:
     desk.keeper.board.post(desk.jobs.begin(LARGE, OWNER), Failed(say("test.other", "Something else.")))
-    assert owner_view(desk, OWNER, "en", False)["picture"]["end"]["text"] == "Something else."
+    assert end_text(owner_view(desk, OWNER, "en", False)) == "Something else."
 
 
 def test_the_strip_says_which_other_machine_is_at_work_while_this_one_is_idle(desk: Desk) -> None:

@@ -103,7 +103,7 @@ def test_every_way_in(
             words = caught.value.message if isinstance(caught.value, gr.Error) else str(caught.value)
             assert words == " ".join(map(str, said))
         page = guest_view(desk, ADA, "en")["speech"]["end"]
-        assert (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
+        assert page is not None and page["kind"] == "failed" and (page["text"], page["cure"]) == (" ".join(map(str, heard)), "")
 
 
 def fails(desk: Desk, person: Person, end: Failed) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.ui.state.person import NOBODY, OWNER
-from app.ui.tabs.voice_shelf import list_groups
+from app.ui.tabs.voice_shelf import list_groups, list_shelf
 from tests.support.cached_pockets import put_phonon
 from tests.support.guests import desk_at, page_of
 
@@ -17,7 +17,7 @@ FIRST = voices.list_ready_voices()[0]
 def test_voices_are_listed_with_how_they_sound(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         put_phonon(desk.keeper.home, tmp_path)
-        phonon, starter = list_groups(desk, "phonon-31m", OWNER, "en", measured=True)
+        phonon, starter = list_shelf(desk, "phonon-31m", OWNER, "en")
         assert phonon["id"] == "phonon-31m" and not phonon["voices"][0]["heard"] and starter["voices"][0]["name"] == FIRST.name
         assert starter["voices"][0]["words"] and starter["voices"][0]["heard"] and not starter["voices"][0]["kept"]
         (guests,) = list_groups(desk, "phonon-31m", NOBODY, "en")

@@ -9,7 +9,7 @@ const NEW = "new", TAGS = 12;
 
 /**
  * What the Shelf shows, how it is shown anew, and where a refusal is told.
- * @typedef {{ page: () => View, look: View, change: (to: object) => unknown, tell: (answer: Response) => Promise<string>, picked: Map<number, View> }} Shelf
+ * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, tell: (answer: Response) => Promise<string>, picked: Map<number, CreationView> }} Shelf
  */
 
 /** @param {Shelf} shelf @param {string} name @param {{ ids?: Iterable<number>, album?: number, value?: string }} [with_] */
@@ -25,6 +25,7 @@ async function deed(shelf, name, { ids = [], album = 0, value = "" } = {}) {
  * @param {string} label
  * @param {string} value
  * @param {(value: string) => Promise<unknown>} keep
+ * @param {string[]} [known]
  */
 function askWords(under, label, value, keep, known = []) {
   under.querySelector("form.h-asks")?.remove();
@@ -41,13 +42,13 @@ function askWords(under, label, value, keep, known = []) {
     form.append(offered);
     input.setAttribute("list", offered.id);
   }
-  form.addEventListener("keydown", (event) => {
+  form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || event.isComposing) return;
     event.stopPropagation(); // it stops no job
     form.remove();
     from?.focus();
   });
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (await keep(input.value)) form.remove();
   });
@@ -59,7 +60,7 @@ function askWords(under, label, value, keep, known = []) {
 /** The album to look into, among the other choices above the creations. @param {any} select @param {Shelf} shelf */
 export function drawAlbumChoice(select, shelf) {
   const { albums } = shelf.page(), { look } = shelf;
-  const names = [[0, t("album.all", "all albums")], ...albums.map(({ id, name, count }) => [id, t("album.named", "{name} ({count})", { name, count })])];
+  const names = [["0", t("album.all", "all albums")], ...albums.map(({ id, name, count }) => [String(id), t("album.named", "{name} ({count})", { name, count })])];
   const drawn = JSON.stringify(names);
   if (select.dataset.drawn !== drawn) {
     select.dataset.drawn = drawn;
@@ -90,12 +91,13 @@ export function drawAlbum(bar, shelf) {
   bar.innerHTML = `<h2></h2><p class="h-soft"></p><div class="h-chips"></div>`;
   text(bar.querySelector("h2"), album.name);
   text(bar.querySelector("p"), album.kept ? t("album.project", "With the script, the prompt and the settings of your work on it.") : t("album.plain", "An album. It can also keep the script, the prompt and the settings that you work with: then it is a project."));
+  /** @param {string} label @param {() => unknown} run */
   const add = (label, run) => bar.querySelector(".h-chips").append(makeButton(label, run, "h-chip"));
   add(t("album.rename", "Rename album"), () => askWords(bar, t("album.name-of", "Name of the album"), album.name, async (value) => (await deed(shelf, "rename", { album: album.id, value })) && (await shelf.change({}), true)));
   add(t("album.keep", "Keep my drafts in it"), () => keepWork(bar, shelf, album));
   if (album.kept) add(t("album.open", "Open its drafts"), () => openWork(shelf, album));
   const save = el(`<a class="h-chip" download></a>`);
-  save.href = `hearth/project?${new URLSearchParams({ album: album.id })}`;
+  save.href = `hearth/project?${new URLSearchParams({ album: String(album.id) })}`;
   save.title = t("project.save-how", "With its creations, and of a project the script, the cast, its voices and the settings: to be opened on another computer.");
   text(save, t("project.save", "Save as one file"));
   bar.querySelector(".h-chips").append(save);
@@ -105,6 +107,7 @@ export function drawAlbum(bar, shelf) {
   });
 }
 
+/** @param {HTMLElement} bar @param {Shelf} shelf @param {AlbumView} album */
 async function keepWork(bar, shelf, album) {
   if (album.kept && !(await sure(t("album.again", "Replace the drafts that “{name}” keeps by those of now?", { name: album.name }), t("album.replace", "Replace"), "h-go-on"))) return;
   await draftsSaved();
@@ -113,14 +116,17 @@ async function keepWork(bar, shelf, album) {
 }
 
 // The fields come with the page: their texts of before stand beside the samples as earlier ones.
+/** @param {Shelf} shelf @param {AlbumView} album */
 async function openWork(shelf, album) {
   if (!(await sure(t("album.opening", "Open the script, the prompt and the settings of “{name}”? Yours are kept, and come back at a press here.", { name: album.name }), t("album.open", "Open its drafts"), "h-go-on"))) return;
   await draftsSaved();
   await bring(await deed(shelf, "open", { album: album.id }));
 }
 
+/** @param {{ drafts: Record<string, string> } | null} answer */
 async function bring(answer) {
   if (!answer) return;
+  /** @param {string} id */
   const box = (id) => document.querySelector(`#${id} textarea, #${id} input`);
   const mine = Object.keys(answer.drafts).filter((id) => box(id)?.value.trim() && box(id).value !== answer.drafts[id]);
   keepEarlier(Object.fromEntries(mine.map((id) => [id, [box(id).value]])));
@@ -164,7 +170,7 @@ export function drawPicked(bar, shelf, more) {
   text(bar.querySelector("p"), t("shelf.picked", "{n} selected", { n: picked.size }));
   const select = bar.querySelector("select");
   select.setAttribute("aria-label", t("album.put", "Put into an album"));
-  select.append(new Option(t("album.put", "Put into an album"), ""), ...albums.map(({ id, name }) => new Option(name, id)), new Option(t("album.new", "New album…"), NEW));
+  select.append(new Option(t("album.put", "Put into an album"), ""), ...albums.map(({ id, name }) => new Option(name, String(id))), new Option(t("album.new", "New album…"), NEW));
   const ids = () => picked.keys();
   select.addEventListener("change", async () => {
     const { value: chosen } = select;
@@ -172,6 +178,7 @@ export function drawPicked(bar, shelf, more) {
     if (chosen === NEW) askWords(bar, t("album.name-of", "Name of the album"), "", async (value) => (await deed(shelf, "make", { ids: ids(), value })) && (await shelf.change({}), true));
     else if (chosen && (await deed(shelf, "put", { ids: ids(), album: Number(chosen) }))) shelf.change({});
   });
+  /** @param {string} label @param {() => unknown} run */
   const add = (label, run) => bar.querySelector(".h-chips").append(makeButton(label, run, "h-chip"));
   if (shelf.look.album) add(t("album.take", "Take out of this album"), async () => (await deed(shelf, "take", { ids: ids(), album: shelf.look.album })) && (picked.clear(), shelf.change({})));
   add(t("tags.add", "Add tags"), () => askWords(bar, t("tags.words", "Tags, with commas between them"), "", async (value) => (await deed(shelf, "tag", { ids: ids(), value })) && (await shelf.change({}), true), tags));
@@ -179,7 +186,7 @@ export function drawPicked(bar, shelf, more) {
   add(t("shelf.pick-none", "Select none"), () => (picked.clear(), shelf.change({})));
 }
 
-/** A creation's own name, its tags, and how they are changed. @param {any} card @param {View} each @param {Shelf} shelf */
+/** A creation's own name, its tags, and how they are changed. @param {any} card @param {CreationView} each @param {Shelf} shelf */
 export function drawMarks(card, each, shelf) {
   const title = card.querySelector(".h-named"), tags = card.querySelector(".h-tags");
   text(title, each.named ?? "");

@@ -4,7 +4,9 @@ import { ask } from "./hearth.js";
 import { t } from "./words.js";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
+const /** @type {Record<string, number>} */ STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
+
+/** @typedef {{ begin: number, end: number, row: HTMLElement, spans: { begin: number, span: HTMLElement }[] }} Sentence as it is drawn */
 
 // The last of these that has begun; both lists are in order.
 /** @param {{ begin: number }[]} all @param {number} seconds */
@@ -22,7 +24,7 @@ const last = (all, seconds) => {
 export const makeAlong = (player, id) => {
   const along = el(`<details class="h-along"><summary></summary><p class="h-soft"></p><div role="group"></div></details>`);
   const audio = /** @type {HTMLAudioElement} */ (player.querySelector("audio")), box = along.querySelector("div");
-  let /** @type {View[]} */ sentences = [], /** @type {View | null} */ now = null, /** @type {HTMLElement | null} */ word = null;
+  let /** @type {Sentence[]} */ sentences = [], /** @type {Sentence | null} */ now = null, /** @type {HTMLElement | null} */ word = null;
   text(along.querySelector("summary"), t("along.title", "Read along"));
   text(along.querySelector("p"), t("along.how", "Choose a sentence to hear it from there; the arrow keys go from one to the next."));
   box.setAttribute("aria-label", t("along.title", "Read along"));
@@ -42,6 +44,7 @@ export const makeAlong = (player, id) => {
     draw();
   };
 
+  /** @param {HTMLElement} row */
   const hold = (row) => {
     for (const each of box.querySelectorAll(`[tabindex="0"]`)) each.tabIndex = -1;
     row.tabIndex = 0;
@@ -65,6 +68,7 @@ export const makeAlong = (player, id) => {
   }
 
   // Within its own box: the page stays where it is. Whoever goes through the sentences by keyboard is not led away.
+  /** @param {HTMLElement} row */
   function show(row) {
     const elsewhere = box.contains(document.activeElement) && document.activeElement !== row;
     if (!elsewhere) hold(row);
@@ -76,15 +80,16 @@ export const makeAlong = (player, id) => {
     draw();
     if (!audio.paused && along.isConnected) requestAnimationFrame(follow);
   };
+  /** @param {Element | null} row */
   const begin = (row) => {
     const from = sentences.find((each) => each.row === row);
     if (!from) return;
-    hold(row);
+    hold(from.row);
     audio.currentTime = from.begin + 0.01;
     audio.play();
   };
-  box.addEventListener("click", (event) => begin(event.target.closest("[role=button]")));
-  box.addEventListener("keydown", (event) => {
+  box.addEventListener("click", (/** @type {MouseEvent & { target: HTMLElement }} */ event) => begin(event.target.closest("[role=button]")));
+  box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const place = sentences.findIndex(({ row }) => row === document.activeElement), step = STEPS[event.key];
     if (place < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") begin(sentences[place].row);

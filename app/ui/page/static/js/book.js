@@ -6,7 +6,7 @@ import { inForce } from "./told.js";
 import { t, time } from "./words.js";
 
 const READ = ".epub,.docx,.pdf,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
-let /** @type {View} */ book = {}, asked = false;
+let /** @type {BookView} */ book = {}, asked = false;
 
 const owner = () => Boolean(live.state?.charts);
 const panel = () => document.querySelector("#h-book");
@@ -27,6 +27,7 @@ export const openBook = async (file) => {
   else inForce("speak", "refused", view.trouble ?? t("book.status", "Hearth did not take {name} (status {status}). Try again.", { name: file.name, status: answer.status }));
 };
 
+/** @param {string} words */
 function reading(words) {
   const element = panel();
   if (!element) return;
@@ -35,6 +36,7 @@ function reading(words) {
   text(element.querySelector(".h-reading"), words);
 }
 
+/** @param {BookView} view */
 function show(view) {
   book = view;
   draw();
@@ -43,6 +45,7 @@ function show(view) {
 
 const ticked = () => [...panel().querySelectorAll("li input")].flatMap((each, place) => (each.checked ? [place] : []));
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
     <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p></fieldset>`;
@@ -56,6 +59,7 @@ function frame(element) {
   element.addEventListener("change", count);
 }
 
+/** @param {boolean} on */
 const tickAll = (on) => {
   for (const each of panel().querySelectorAll("li input")) each.checked = on;
   count();
@@ -65,15 +69,16 @@ function draw() {
   const element = panel();
   if (!element) return;
   if (!element.firstElementChild) frame(element);
-  element.hidden = element.querySelector("fieldset").hidden = !book.chapters;
-  if (element.hidden) return;
+  const { chapters } = book;
+  element.hidden = element.querySelector("fieldset").hidden = !chapters;
+  if (!chapters) return;
   const title = book.title || t("book.untitled", "Untitled");
   text(element.querySelector("legend"), book.author ? t("book.by", "{title} by {author}", { title, author: book.author }) : title);
   const lacks = element.querySelector(".h-lacks");
   lacks.hidden = !book.note;
-  text(lacks, book.note && `⚠ ${book.note}`);
+  text(lacks, book.note ? `⚠ ${book.note}` : "");
   element.querySelector("ol").innerHTML = "";
-  list(element.querySelector("ol"), [...book.chapters.entries()], ([place]) => place, ([, chapter]) => {
+  list(element.querySelector("ol"), [...chapters.entries()], ([place]) => place, ([, chapter]) => {
     const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-soft"></span></li>`);
     line.querySelector("input").checked = chapter.ticked;
     text(line.querySelector("label span"), chapter.title);
@@ -84,21 +89,23 @@ function draw() {
 }
 
 function count() {
-  const places = ticked(), chosen = places.map((place) => book.chapters[place]);
+  const { chapters = [], most = 0 } = book, places = ticked(), chosen = places.map((place) => chapters[place]);
   const seconds = chosen.reduce((sum, each) => sum + each.seconds, 0), letters = chosen.reduce((sum, each) => sum + each.letters + 2, 0);
-  const [all, whole] = [book.chapters.length, { count: places.length, all: book.chapters.length, time: time(seconds) }];
+  const [all, whole] = [chapters.length, { count: places.length, all: chapters.length, time: time(seconds) }];
   text(panel().querySelector("fieldset > .h-soft"), all === places.length
     ? t("book.whole", "{all} {all:chapter|chapters}, about {time} of speech.", whole)
     : t("book.some", "{count} of {all} {all:chapter|chapters}, about {time} of speech.", whole));
   const [speaking, script] = panel().querySelectorAll(".h-with-chapters button");
   text(speaking, t("book.speak", "Speak {count} {count:chapter|chapters}", { count: places.length }));
   speaking.disabled = !places.length;
-  script.disabled = !places.length || letters > book.most;
-  script.title = letters > book.most ? t("book.too-long", "The script takes {most} {most:character|characters}; these are {letters}.", { most: book.most, letters }) : "";
+  script.disabled = !places.length || letters > most;
+  script.title = letters > most ? t("book.too-long", "The script takes {most} {most:character|characters}; these are {letters}.", { most, letters }) : "";
 }
 
+/** @param {string} name @param {number[]} [chapters] */
 const act = (name, chapters = []) => post(`hearth/book/${name}`, { chapters });
 
+/** @param {Response} answer */
 async function tell(answer) {
   const view = await answer.json().catch(() => ({})), line = panel().querySelector(".h-trouble");
   line.hidden = answer.ok;

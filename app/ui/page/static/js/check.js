@@ -7,9 +7,10 @@ import { underline } from "./underline.js";
 const WAIT_MS = 250;
 
 // `beside`: other fields that change how it is read, by what the server calls them.
-/** @param {string} id @param {Kind} kind @param {(view: View) => void} draw @param {{ negative?: string, cast?: string, says?: string }} beside */
+/** @template {PromptView} V @param {string} id @param {Kind} kind @param {(view: V) => void} draw @param {{ negative?: string, cast?: string, says?: string }} beside */
 export const checked = (id, kind, draw, beside = {}) => {
-  let asked = "", model, speed, timer = 0, turn = 0; // undefined model: the one in the settings
+  let asked = "", /** @type {string | undefined} */ model, /** @type {number | undefined} */ speed, timer = 0, turn = 0; // undefined model: the one in the settings
+  /** @param {string} field */
   const typed = (field) => document.querySelector(`#${field} textarea, #${field} input`)?.value;
   function look() {
     const text = typed(id), others = Object.fromEntries(Object.entries(beside).map(([name, field]) => [name, typed(field) || ""]));
@@ -28,12 +29,12 @@ export const checked = (id, kind, draw, beside = {}) => {
   });
   // A model downloaded on another tab may change the answer.
   onPage("click", (event) => event.target.closest?.('button[role="tab"]') && again(model));
-  const again = (chosen) => ([model, asked] = [chosen, ""], look());
-  return { look, again, anew: () => again(model), at: (chosen) => ([speed, asked] = [chosen, ""], soon()) };
+  const again = (/** @type {string | undefined} */ chosen) => ([model, asked] = [chosen, ""], look());
+  return { look, again, anew: () => again(model), at: (/** @type {number | undefined} */ chosen) => ([speed, asked] = [chosen, ""], soon()) };
 };
 
 // List the problems, one a line, each with its cure.
-/** @param {Element} element @param {View[]} problems */
+/** @param {Element} element @param {ProblemView[]} problems */
 export const drawProblems = (element, problems) => {
   list(element, problems, (each) => each.text, (each) => {
     const line = el(`<li class="${each.kind}"><span></span></li>`);

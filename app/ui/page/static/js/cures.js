@@ -10,21 +10,32 @@ import { openTab } from "./tabs.js";
 import { showExtras } from "./upkeep.js";
 import { t } from "./words.js";
 
+/** @typedef {[string, () => unknown][]} Cures what the buttons say and do */
+
+/** @param {string} id */
 const tab = (id) => () => openTab(id);
+/** @param {string} id @returns {Cures} */
 const get = (id) => [[t("cure.get", "Download it"), () => getModel(id)]];
+/** @param {string} name @returns {Cures} */
 const use = (name) => [[t("cure.use", "Use it"), () => call(name)]];
+/** @param {HTMLElement} trouble @returns {Cures} */
 const smaller = (trouble) => [
   [t("cure.smaller", "Retry smaller"), () => retrySmaller(trouble.closest("#h-parts") ? "speech" : "picture")],
   [t("cure.free", "Free memory"), () => deed("free")], [t("cure.models", "Choose another model"), tab("models")],
 ];
 // A single caption is named in the sentence; several are buttons.
+/** @param {string[]} offered @returns {Cures} */
 const captions = (offered) => offered.map((each) => [offered.length === 1 ? t("cure.caption", "Use this caption") : each, () => rewrite("paint-prompt", each, t("cure.caption-taken", "The prompt is now: {words}", { words: each }))]);
+/** @returns {Cures} */
 const report = () => [[t("cure.report", "Copy report"), copyReport]];
 // Resuming a failed job keeps what it finished.
+/** @param {HTMLElement} trouble @returns {Cures} */
 const on = (trouble) => {
   const kind = trouble.closest("#h-parts") ? "speech" : trouble.closest("#h-canvas") ? "picture" : "";
-  return kind ? [[t("interrupted.on", "Resume"), () => post(`hearth/queue/${live.state[kind].job}/go-on`)]] : [];
+  const job = () => kind && live.state[kind]?.job;
+  return kind ? [[t("interrupted.on", "Resume"), () => post(`hearth/queue/${job()}/go-on`)]] : [];
 };
+/** @type {Record<string, (trouble: HTMLElement) => Cures>} */
 const CURES = {
   "use:dia-1.6b": () => use("speak.use"),
   "use:sd15": () => use("paint.use"),
@@ -36,13 +47,13 @@ const CURES = {
   report,
   repair: report,
   "go-on": (trouble) => [...on(trouble), ...report()],
-  voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => giveVoices(JSON.parse(trouble.dataset.tags))]],
+  voices: (trouble) => [[t("cure.voices", "Give each a voice"), () => giveVoices(JSON.parse(trouble.dataset.tags ?? "[]"))]],
   "open-folder": (trouble) => [[t("cure.folder", "Open folder"), () => deed("creations")], ...on(trouble)],
 };
 
 // Put the buttons after a paragraph or at the end of a list line, the last of them to the help. Captions are for everybody, most cures for the owner;
 // only the owner's state has charts.
-/** @param {any} trouble */
+/** @param {HTMLElement} trouble */
 export const offerCure = (trouble) => {
   if (!live.state) return;
   const offered = JSON.parse(trouble.dataset.captions ?? "[]"), owned = live.state.charts || trouble.dataset.cure === "voices" ? trouble.dataset.cure ?? "" : "";

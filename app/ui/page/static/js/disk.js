@@ -5,7 +5,7 @@ import { sure } from "./sure.js";
 import { sentences, size, t } from "./words.js";
 
 const SOON_MS = 1000, LARGE_BYTES = 50_000_000;
-let /** @type {View} */ view = null, asked = 0, acting = false, trouble = "", all = false;
+let /** @type {DiskView | null} */ view = null, asked = 0, acting = false, trouble = "", all = false;
 
 async function load() {
   asked = Date.now();
@@ -13,6 +13,7 @@ async function load() {
   redraw();
 }
 
+/** @param {string} what @param {object} [given] */
 async function act(what, given = {}) {
   if (acting) return;
   [acting, trouble] = [true, ""];
@@ -24,23 +25,25 @@ async function act(what, given = {}) {
   redraw();
 }
 
+/** @param {number} seconds */
 const when = (seconds) => new Date(seconds * 1000).toLocaleDateString(document.documentElement.lang, { month: "long", year: "numeric" });
 
 // Ask where to; answer with the folder, or nothing.
+/** @param {UseView} use @returns {Promise<string>} */
 const choosePlace = (use) =>
   new Promise((answer) => {
     const dialog = el(`<dialog class="h-dialog h-to-disk" aria-labelledby="h-to-disk"><form method="dialog"><h2 id="h-to-disk"></h2><p></p><label><span></span><select class="h-field"></select></label>
       <label><span></span><input type="text" class="h-field" autocomplete="off" spellcheck="false"></label><p class="h-soft"></p><button class="h-chip" value=""></button><button class="h-chip h-go-on" value="yes"></button></form></dialog>`);
     const [no, yes] = dialog.querySelectorAll("button"), [meaning, without] = dialog.querySelectorAll("p"), [known, typed] = dialog.querySelectorAll("label");
-    const select = known.querySelector("select"), input = typed.querySelector("input");
+    const select = known.querySelector("select"), input = typed.querySelector("input"), places = view?.places ?? [];
     text(dialog.querySelector("h2"), t("disk.move-to", "Move to another disk: {name}", { name: use.title }));
     text(meaning, t("disk.move-means", "{size} are copied and the copy compared; then a link stands in its place, so that Hearth, and other programs, find all as before.", { size: size(use.bytes) }));
     text(without, t("disk.move-without", "While that disk is not connected, Hearth says so. Nothing is forgotten, and all is there again once it is back."));
-    for (const place of view.places) select.append(new Option(place, place));
-    known.hidden = !view.places.length;
+    for (const place of places) select.append(new Option(place, place));
+    known.hidden = !places.length;
     text(known.querySelector("span"), t("disk.other", "Disk"));
     text(typed.querySelector("span"), t("disk.place", "Folder on another disk"));
-    input.value = view.places[0] ?? "";
+    input.value = places[0] ?? "";
     select.addEventListener("change", () => (input.value = select.value));
     text(no, t("sure.no", "Cancel"));
     text(yes, t("disk.move", "Move"));
@@ -49,18 +52,21 @@ const choosePlace = (use) =>
     input.focus();
   });
 
+/** @param {UseView} use */
 async function move(use) {
   const place = await choosePlace(use);
   if (place) act("move", { name: use.name, place });
 }
 
+/** @param {UseView} use */
 async function bringBack(use) {
   const question = t("disk.back-sure", "Bring {name} back from {target}? {size} are copied and compared, then deleted there.", { name: use.title, target: use.target, size: size(use.bytes) });
   if (await sure(question, t("disk.back", "Bring back"), "h-go-on")) act("back", { name: use.name });
 }
 
+/** @param {UseView} use */
 async function remove(use) {
-  const meanings = {
+  const /** @type {Record<string, string>} */ meanings = {
     bin: t("disk.bin-sure", "Delete all creations in the bin for good?"),
     parts: t("disk.parts-sure", "Delete the parts of all scripts that are done? Their results stay. No part of them can then be redone, and a script that changes is spoken anew as a whole."),
     damaged: t("disk.damaged-sure", "Delete the damaged files for good? Hearth no longer needs them; only a specialist could still read something out of them."),
@@ -69,25 +75,29 @@ async function remove(use) {
   if (await sure(question, t("models.remove", "Delete"))) act("delete", { name: use.name });
 }
 
+/** @param {DoubleView} double */
 async function joinDouble(double) {
   const question = t("disk.one-sure", "Keep {file} once? All its names stay where they are and lead to the same content. {size} become free; whoever changes one of them changes all.", { file: double.kept.split(/[\\/]/).at(-1), size: size(double.bytes) });
   if (await sure(question, t("disk.one", "Keep once"), "h-go-on")) act("one", { name: double.kept });
 }
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<h2></h2><p class="h-soft h-free"></p><p class="h-trouble" role="alert"></p><p class="h-told" role="status"></p>
     <div class="h-moving"><p></p><div class="h-share" role="progressbar" aria-valuemin="0" aria-valuemax="100"><i></i></div></div>
     <p class="h-chips h-does"></p><ul class="h-list h-uses"></ul><p class="h-chips h-rest"></p><div class="h-twice"><h3></h3><ul class="h-list"></ul></div>`;
-  const part = (selector) => element.querySelector(selector);
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   text(part("h2"), t("disk.title", "The disk"));
   part(".h-does").append(makeButton("", () => act("look"), "h-chip h-look"), makeButton(t("sure.no", "Cancel"), () => act("cancel"), "h-chip h-cancel"));
   part(".h-rest").append(makeButton("", () => ((all = !all), redraw()), "h-chip"));
   text(part("h3"), t("disk.twice", "There twice"));
 }
 
+/** @param {UseView} use */
 function makeUse(use) {
   const row = el(`<li class="h-part"><span class="h-sounding"><b></b> <span class="h-figure"></span> <span class="h-badge careful"></span><br><span class="h-soft"></span><span class="h-soft h-path"></span></span><span class="h-chips"></span></li>`);
-  const current = () => view.uses.find((each) => each.name === use.name) ?? use;
+  const current = () => view?.uses.find((each) => each.name === use.name) ?? use;
+  /** @param {string} label @param {string} look @param {(use: UseView) => unknown} run */
   const add = (label, look, run) => {
     const button = makeButton(label, () => run(current()), `h-chip ${look}`);
     button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${use.title}`);
@@ -100,8 +110,9 @@ function makeUse(use) {
   return row;
 }
 
+/** @param {HTMLElement} row @param {UseView} use */
 function drawUse(row, use) {
-  const busy = acting || Boolean(view.moving);
+  const busy = acting || Boolean(view?.moving);
   text(row.querySelector("b"), use.title);
   text(row.querySelector(".h-figure"), use.away ? "" : size(use.bytes));
   const badge = row.querySelector(".h-badge");
@@ -109,12 +120,13 @@ function drawUse(row, use) {
   text(badge, use.away ? t("disk.not-connected", "not connected") : t("disk.unused", "unused since {month}", { month: when(use.used_s ?? 0) }));
   text(row.querySelector(".h-soft"), use.away || use.why);
   text(row.querySelector(".h-path"), use.target && !use.away ? t("disk.lies", "On another disk: {target}", { target: use.target }) : "");
-  for (const [look, shown] of [[".h-where", !use.away], [".h-move", use.movable && !use.away], [".h-back", use.target && !use.away], [".h-delete", use.deletes]]) {
+  for (const [look, shown] of /** @type {[string, unknown][]} */ ([[".h-where", !use.away], [".h-move", use.movable && !use.away], [".h-back", use.target && !use.away], [".h-delete", use.deletes]])) {
     row.querySelector(look).hidden = !shown;
     row.querySelector(look).disabled = busy;
   }
 }
 
+/** @param {DoubleView} double */
 function makeDouble(double) {
   const row = el(`<li class="h-part"><span class="h-sounding"><b></b><span class="h-soft"></span></span></li>`);
   text(row.querySelector("b"), size(double.bytes));
@@ -128,8 +140,8 @@ area("#h-disk", (element) => {
   if (element.offsetParent && !acting && (!asked || (wait && Date.now() - asked > SOON_MS))) load();
   if (!view) return;
   if (!element.firstElementChild) frame(element);
-  const part = (selector) => element.querySelector(selector), { moving } = view, wrong = trouble || (view.failed && view.told);
-  text(part(".h-free"), t("disk.free", "{size} are free where Hearth keeps its files ({folder}).", { size: size(view.free), folder: view.folder }));
+  const part = (/** @type {string} */ selector) => element.querySelector(selector), { moving } = view, wrong = trouble || (view.failed && view.told);
+  text(part(".h-free"), t("disk.free", "{size} are free where Hearth keeps its files ({folder}).", { size: size(view.free ?? 0), folder: view.folder }));
   [part(".h-trouble").hidden, part(".h-told").hidden] = [!wrong, Boolean(wrong)];
   text(part(".h-trouble"), wrong || "");
   text(part(".h-told"), wrong ? "" : view.looking ? t("disk.looking", "Measuring …") : view.comparing ? t("disk.comparing", "Looking for what is there twice …") : view.told);

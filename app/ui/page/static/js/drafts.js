@@ -5,10 +5,12 @@ import { area, ask, fill, post, redraw } from "./hearth.js";
 
 const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
 const WAIT_MS = 500, EARLIER_MOST = 5, USED = `${FIELDS[1]}-used`, USED_MOST = 100, OWN = "hearth_drafts"; // of this window, and all that a guest has
-const known = new Map(); // field -> text saved last
-let timer = 0, /** @type {View} */ kept = null, asked = false, mine = false, /** @type {Promise<unknown>} */ sending = Promise.resolve();
+const /** @type {Map<string, string | null>} */ known = new Map(); // field -> text saved last
+let timer = 0, /** @type {Record<string, string | string[]> | null} */ kept = null, asked = false, mine = false, /** @type {Promise<unknown>} */ sending = Promise.resolve();
 
+/** @returns {Record<string, string | string[]>} */
 const own = () => JSON.parse(sessionStorage.getItem(OWN) ?? "{}");
+/** @param {string} id */
 const field = (id) => document.querySelector(`#${id} textarea, #${id} input`);
 const later = () => {
   clearTimeout(timer);
@@ -21,11 +23,13 @@ function send() {
   if (!kept) return; // not known yet whose drafts these are
   const fresh = FIELDS.filter((id) => known.has(id) && field(id) && field(id).value !== known.get(id));
   if (!fresh.length) return;
-  for (const id of fresh) known.set(id, field(id).value);
+  const texts = Object.fromEntries(fresh.map((id) => [id, field(id).value]));
+  for (const id of fresh) known.set(id, texts[id]);
   // Send again what did not arrive.
-  save(Object.fromEntries(fresh.map((id) => [id, known.get(id)])), () => fresh.forEach((id) => known.set(id, null)));
+  save(texts, () => fresh.forEach((id) => known.set(id, null)));
 }
 
+/** @param {Record<string, string | string[]>} texts */
 function save(texts, again = () => {}) {
   // keepalive: also while the page unloads.
   if (mine) sending = post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
@@ -36,7 +40,7 @@ function save(texts, again = () => {}) {
 export const draftsSaved = () => (send(), sending);
 
 /** @param {string} id */
-export const waitingDraft = (id) => (known.has(id) ? "" : kept?.[id] ?? ""); // of a field that was not filled yet
+export const waitingDraft = (id) => (known.has(id) ? "" : String(kept?.[id] ?? "")); // of a field that was not filled yet
 /** @param {string} id @returns {string[]} */
 export const earlier = (id) => [kept?.[`${id}-earlier`] ?? []].flat();
 /** What was painted, the newest first. @returns {string[]} */
@@ -45,6 +49,7 @@ export const used = () => [kept?.[USED] ?? []].flat();
 export const keepUsed = (prompts) => keepTexts({ [USED]: prompts.slice(0, USED_MOST) });
 /** @param {Record<string, string[]>} replaced by their fields */
 export const keepEarlier = (replaced) => keepTexts(Object.fromEntries(Object.entries(replaced).map(([id, words]) => [`${id}-earlier`, words.slice(0, EARLIER_MOST)])));
+/** @param {Record<string, string[]>} texts */
 const keepTexts = (texts) => {
   if (!Object.keys(texts).length) return;
   kept = { ...kept, ...texts };
@@ -71,7 +76,7 @@ area("#h-strip", (_, { charts }) => {
 /** @param {string} id @returns {string} */
 export function restoreDraft(id) {
   if (!kept || !field(id)) return "";
-  const first = !known.has(id), draft = kept[id] ?? "";
+  const first = !known.has(id), draft = String(kept[id] ?? "");
   if (first) known.set(id, draft);
   if (first && draft && !field(id).value) {
     fill(id, draft);

@@ -13,6 +13,7 @@ const LEAST = 64; // pixels a side of a frame
 
 /** @param {HTMLCanvasElement} canvas */
 const brushOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+/** @param {number} width @param {number} height */
 const newCanvas = (width, height) => Object.assign(document.createElement("canvas"), { width: Math.max(1, Math.round(width)), height: Math.max(1, Math.round(height)) });
 
 export class Drawn {
@@ -130,7 +131,7 @@ export class Drawn {
 }
 
 // Where a strip of the picture comes from along one side, and where it goes: before its edge (-1), beyond it (1), or as it is (0).
-/** @returns {[number, number, number, number]} */
+/** @param {number} place @param {number} size @param {number} begin @param {number} length @returns {[number, number, number, number]} */
 function stretch(place, size, begin, length) {
   if (place < 0) return [0, 1, 0, -begin];
   if (place > 0) return [size - 1, 1, size - begin, begin + length - size];
@@ -140,7 +141,7 @@ function stretch(place, size, begin, length) {
 /** Move a side or corner of a frame. `grip`: which sides, as "left top".
  * @param {Frame} frame @param {string} grip @param {number} dx @param {number} dy @param {number} most pixels a side @returns {Frame} */
 export function reframe(frame, grip, dx, dy, most) {
-  const held = (value) => Math.round(Math.max(LEAST, Math.min(most, value)));
+  const held = (/** @type {number} */ value) => Math.round(Math.max(LEAST, Math.min(most, value)));
   const { x, y, width, height } = frame, right = x + width, bottom = y + height;
   const wide = held(grip.includes("left") ? width - dx : grip.includes("right") ? width + dx : width);
   const high = held(grip.includes("top") ? height - dy : grip.includes("bottom") ? height + dy : height);

@@ -11,6 +11,7 @@ import { t } from "./words.js";
 const MOST = 200_000, GUESTS_MOST = 20_000; // characters that are checked while typing (app/ui/routes.py)
 const FIELDS = "#paint-start, .h-takes-files, input[type=file], [data-testid='file-upload'], .upload-container";
 
+/** @param {DragEvent & { target: any }} event */
 const wanted = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files") && !event.target.closest?.(FIELDS);
 onPage("dragover", (event) => wanted(event) && event.preventDefault());
 onPage("drop", (event) => {
@@ -31,9 +32,11 @@ onPage("drop", (event) => {
   }
 });
 
+/** @param {File} file */
 const isText = ({ name, type }) => /\.(txt|text|md)$/i.test(name) || type === "text/plain";
 
 // Fields of a tab never opened are not there yet.
+/** @param {File} file */
 function give(file, tries = 100) {
   const field = document.querySelector("#paint-dropped input[type=file]");
   if (!field) return tries && setTimeout(() => give(file, tries - 1), 100);
@@ -43,13 +46,15 @@ function give(file, tries = 100) {
   field.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
+/** @param {File} file */
 async function takeScript(file) {
   if (wantsReading(file)) return openBook(file);
   const { words, trouble } = await read(file);
   inForce("speak", "refused", trouble ?? "");
-  if (!trouble) rewrite("speak-text", words, t("drop.taken", "The script is now {name}.", { name: file.name }));
+  if (words) rewrite("speak-text", words, t("drop.taken", "The script is now {name}.", { name: file.name }));
 }
 
+/** @param {File} file @returns {Promise<{ words?: string, trouble?: string }>} */
 async function read(file) {
   const { name } = file, most = live.state.charts ? MOST : GUESTS_MOST;
   const strange = { trouble: t("drop.strange", "{name} is not a plain text. Save it as a .txt file and drop that.", { name }) };
@@ -63,6 +68,7 @@ async function read(file) {
 }
 
 // Whether nearly all bytes that are no ASCII come in pairs, as of Chinese characters: in European texts they stand between letters.
+/** @param {Uint8Array} bytes */
 function looksChinese(bytes) {
   let paired = 0, alone = 0;
   for (let at = 0; at < bytes.length; at++) {
@@ -74,8 +80,9 @@ function looksChinese(bytes) {
 }
 
 // In UTF-8 or UTF-16, else as older Windows wrote Chinese or European languages; null where it is no text.
+/** @param {Uint8Array} bytes */
 function decode(bytes) {
-  const wide = { "255,254": "utf-16le", "254,255": "utf-16be" }[bytes.slice(0, 2).join()];
+  const wide = /** @type {Record<string, string>} */ ({ "255,254": "utf-16le", "254,255": "utf-16be" })[bytes.slice(0, 2).join()];
   const chinese = document.documentElement.lang.startsWith("zh") || looksChinese(bytes);
   for (const name of wide ? [wide] : ["utf-8", ...(chinese ? ["gb18030"] : []), "windows-1252"]) {
     try {

@@ -7,30 +7,36 @@ import { putScript } from "./rewrite.js";
 import { told } from "./told.js";
 import { t, time } from "./words.js";
 
+/**
+ * A row of the list.
+ * @typedef {Omit<PartView, "state"> & { state: PartView["state"] | "draft", at: number, last: boolean, key: string | number, editable: boolean, changed?: boolean }} Line
+ */
+
 const box = () => document.querySelector("#speak-text textarea");
 const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
 const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
 const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
-let /** @type {View} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
+let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
 
 // How the field's script goes with the parts, as the check of the script says.
-/** @param {View} found @param {() => void} look */
+/** @param {DraftView | null} found @param {() => void} look */
 export const compared = (found, look) => {
   if (draft?.job !== found?.job) undone.length = 0;
   [draft, again, waits] = [found, look, false];
 };
 
 // The lines to show: those of the script as it stands now, each as the part that says it, or as one that is not spoken yet.
-/** @param {View} speech @returns {View[]} */
+/** @param {SpeechView} speech @returns {Line[]} */
 export const arrange = (speech) => {
   const mine = speech.end && draft?.job === speech.job ? draft : null;
   if (mine?.state !== "changed") return speech.parts.map((part) => ({ ...part, at: part.index, last: part.index === speech.parts.length - 1, key: part.index, editable: mine?.state === "same" }));
   return mine.lines.map((line, at) => {
-    const part = line.part < 0 ? { index: at, state: "draft", text: line.text, pace: 1 } : speech.parts[line.part];
+    const part = line.part < 0 ? { index: at, state: /** @type {const} */ ("draft"), text: line.text ?? "", pace: 1 } : speech.parts[line.part];
     return { ...part, pause: line.pause, at, last: at === mine.lines.length - 1, key: line.part < 0 ? `new ${line.text}` : line.part, changed: true, editable: true, takes: [] };
   });
 };
 
+/** @param {string} name @param {object} [asked] */
 const act = async (name, asked = {}) => {
   const answer = await post(`hearth/edit/${name}`, { text: box()?.value ?? "", cast: castField()?.value ?? "", says: saysField()?.value ?? "", ...asked });
   const view = await answer.json().catch(() => ({}));
@@ -39,12 +45,14 @@ const act = async (name, asked = {}) => {
   return null;
 };
 
+/** @param {string} words */
 function tell(words) {
   said = words;
   text(document.querySelector("#h-parts .h-editing [role=status]"), words);
 }
 
 // Do something with a line; the field gets the script that comes of it.
+/** @param {string} name @param {{ part: number, seconds?: number, words?: string, focus?: string }} asked @param {string} words */
 async function deed(name, asked, words) {
   const before = { text: box().value, cast: castField()?.value ?? "" };
   const view = await act(name, asked);
@@ -59,6 +67,7 @@ async function deed(name, asked, words) {
 }
 
 // Put a script into the field; until it is checked, the lines in the list are those before.
+/** @param {string} words */
 function put(words) {
   if (box().value !== words) putScript(words);
   waits = true;
@@ -100,7 +109,7 @@ export const editFrame = `<div class="h-editing" hidden><p class="h-soft" role="
   <button type="button" class="h-chip h-undo-edit" hidden></button><button type="button" class="h-chip h-theirs" hidden></button></p></div>`;
 
 // Above the list: what is left to speak, and the way back.
-/** @param {any} element @param {View} speech */
+/** @param {HTMLElement} element @param {SpeechView} speech */
 export const drawEditing = (element, speech) => {
   const bar = element.querySelector(".h-editing"), mine = draft?.job === speech.job ? draft : null, free = Boolean(live.state.charts && speech.end);
   const changed = free && mine?.state === "changed", other = free && mine?.state === "other" && Boolean(box()?.value.trim());
@@ -130,7 +139,7 @@ export const drawEditing = (element, speech) => {
 };
 
 // A row's own: the button that opens its form, the form, and its earlier takes.
-/** @param {any} row @param {View} part @param {View} speech */
+/** @param {any} row @param {Line} part @param {SpeechView} speech */
 export const drawLine = (row, part, speech) => {
   const may = Boolean(live.state.charts && speech.end && part.editable && part.state !== "now");
   let edit = row.querySelector(".h-edit");
@@ -139,7 +148,7 @@ export const drawLine = (row, part, speech) => {
     edit = makeButton("", () => toggle(row), "h-chip h-edit");
     edit.setAttribute("aria-expanded", "false");
     row.querySelector(".h-again").before(edit);
-    row.addEventListener("keydown", (event) => {
+    row.addEventListener("keydown", (/** @type {KeyboardEvent & { target: HTMLElement }} */ event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey || !["ArrowUp", "ArrowDown"].includes(event.key) || edit.hidden) return;
       event.preventDefault();
       move(row, event.key === "ArrowUp", event.target.closest(".h-form") ? ".h-form textarea" : ".h-edit");
@@ -160,11 +169,13 @@ export const drawLine = (row, part, speech) => {
 };
 
 // The first line goes no further up, and the last no further down.
+/** @param {any} row */
 function barEnds(row) {
   const [up, down] = [row.querySelector(".h-up"), row.querySelector(".h-down")];
   if (up) [up.disabled, down.disabled] = [row.spoken.at === 0, row.spoken.last];
 }
 
+/** @param {HTMLElement} row */
 function close(row) {
   if (open === row.dataset.key) open = "";
   const form = row.querySelector(".h-form"), held = form?.contains(document.activeElement);
@@ -173,6 +184,7 @@ function close(row) {
   if (held) row.querySelector(".h-edit").focus({ preventScroll: true });
 }
 
+/** @param {any} row */
 async function toggle(row) {
   if (row.querySelector(".h-form")) return close(row);
   const line = await act("line", { part: row.spoken.at });
@@ -190,7 +202,7 @@ async function toggle(row) {
     pauses[place].value = String(Math.round(seconds * 100) / 100);
     pauses[place].addEventListener("change", () => pauses[place].value !== "" && deed("pause", { part: row.spoken.at + place, seconds: Number(pauses[place].value), focus: ".h-form input" }, t("edit.paused", "The pause is set.")));
   }
-  const changeWords = async (now) => {
+  const changeWords = async (/** @type {boolean} */ now) => {
     const same = words.value.trim() === line.words.trim();
     if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
     close(row);
@@ -204,8 +216,8 @@ async function toggle(row) {
     makeButton(t("edit.down", "Move down"), () => move(row, false, ".h-edit"), "h-chip h-down"),
     makeButton(t("force.close", "Close"), () => close(row), "h-chip"),
   );
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("keydown", (event) => {
+  form.addEventListener("submit", (/** @type {SubmitEvent} */ event) => event.preventDefault());
+  form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.isComposing) return;
     if (event.key === "Escape") close(row);
     else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) changeWords(true);
@@ -219,12 +231,14 @@ async function toggle(row) {
   words.focus();
 }
 
+/** @param {any} row @param {boolean} up @param {string} where */
 const move = (row, up, where) => {
   close(row);
   return deed(up ? "up" : "down", { part: row.spoken.at, focus: where }, up ? t("edit.moved-up", "The part is moved up.") : t("edit.moved-down", "The part is moved down."));
 };
 
 // The takes that were there before, to be heard beside this one and chosen again.
+/** @param {any} row @param {Line} part */
 function drawTakes(row, part) {
   const takes = part.editable && live.state.charts ? part.takes ?? [] : [];
   let place = row.querySelector(".h-takes");

@@ -53,7 +53,7 @@ export const makeButton = (label, run, look = "") => {
 };
 
 // Where the page stands in the browser's history: the tab, and how many dialogs are open.
-/** @returns {View} */
+/** @returns {{ tab?: string, open?: number }} */
 export const past = () => history.state ?? {};
 
 // Open a dialog. The browser's Back closes it, too: it has a place in the history while it is open.

@@ -9,7 +9,7 @@ import { closeStart, openStart } from "./sketch.js";
 import { inForce, told } from "./told.js";
 import { t } from "./words.js";
 
-const own = {}; // the person's values, from before an earlier creation's came
+const /** @type {Partial<Record<StartTab, unknown[]>>} */ own = {}; // the person's values, from before an earlier creation's came
 
 // An earlier creation's settings come, have come, and go again.
 /** @param {StartTab} tab @param {unknown[]} values */
@@ -32,13 +32,13 @@ export const before = (tab) => {
   return values;
 };
 
-/** @param {View} creation */
+/** @param {ResultView} creation */
 export const startFrom = async (creation) => {
   const answer = await fetch(creation.url);
   if (answer.ok) await openStart(await answer.blob(), creation.name);
 };
 
-/** Say in words what to change: the picture is where Paint starts, a model that edits is chosen, the old words are ready to be typed over. @param {View} creation */
+/** Say in words what to change: the picture is where Paint starts, a model that edits is chosen, the old words are ready to be typed over. @param {ResultView} creation */
 export const changeByWords = async (creation) => {
   await startFrom(creation);
   call("paint.edit");
@@ -47,23 +47,27 @@ export const changeByWords = async (creation) => {
   prompt?.select();
 };
 
-/** @param {View} creation */
+/** @param {ResultView} creation */
 export const guideBy = async (creation) => {
   const answer = await fetch(creation.url);
   if (answer.ok) guide.open(await answer.blob(), creation.name);
   call("paint.guided");
 };
 
-/** @param {View} creation */
+/** @param {ResultView} creation */
 export const likeIt = async (creation) => {
   const answer = await fetch(creation.url);
   if (answer.ok) reference.open(await answer.blob(), creation.name);
   call("paint.liked");
 };
 
+/** @param {{ name: string }} lora */
 const bare = (lora) => lora.name.split(/[/\\]/).pop();
+/** @param {{ path: string, orig_name?: string }[]} files */
 const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/[/\\]/).pop()).join(t("word.comma", ", "));
 
+/** @typedef {{ words: string, picture?: string, look?: string, label?: string, call?: string, run?: () => unknown }} Chip */
+/** @type {Record<string, (value: any, tab: StartTab) => Chip | false | 0 | "" | null>} */
 const CHIPS = {
   start: () => start.now && { words: startWords(), picture: start.seen, run: closeStart },
   guide: () => guide.now && { words: t("force.guide", "guided by {name}", { name: guide.now.name }), picture: guide.seen, run: guide.close },
@@ -86,11 +90,12 @@ function startWords() {
 }
 
 // What Tab reaches is scrolled to above the bar, however many chips stand on it.
+/** @param {HTMLElement} bar */
 const keepClear = (bar) => document.documentElement.style.setProperty("--h-going", `${bar.offsetHeight + 12}px`);
 
 area(".h-force", (element) => {
   const tab = element.closest(".h-going")?.querySelector("#paint-go") ? "paint" : "speak";
-  const shown = Object.entries(CHIPS).map(([what, chip]) => (!["start", "guide", "reference"].includes(what) || tab === "paint") && chip(told[tab][what], tab)).filter(Boolean);
+  const shown = Object.entries(CHIPS).map(([what, chip]) => (!["start", "guide", "reference"].includes(what) || tab === "paint") && chip(told[tab][what], tab)).filter((each) => !!each);
   element.hidden = !shown.length;
   element.setAttribute("aria-label", t("force.title", "In force for the next start"));
   list(element, shown, (each) => `${each.call} ${each.words}`, (each) => {
@@ -100,7 +105,7 @@ area(".h-force", (element) => {
     const label = each.label ?? (each.look === "wrong" ? t("force.close", "Close") : t("force.remove", "Remove"));
     text(line.querySelector("button"), label);
     line.querySelector("button").setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.words}`);
-    line.querySelector("button").addEventListener("click", each.run ?? (() => (call(each.call), each.label && soon())));
+    line.querySelector("button").addEventListener("click", each.run ?? (() => each.call && (call(each.call), each.label && soon())));
     if (each.look === "wrong") line.querySelector("span").setAttribute("role", "alert"); // the line itself belongs to the list
     return line;
   }, (line, each) => {
@@ -118,6 +123,7 @@ area('[data-adds="reference"]', (note) => (note.hidden = Boolean(reference.now))
 
 // Gradio's own note of it comes a moment later, with "Error" and the status, over the switches: it is closed unseen.
 const NOTE_MS = 15_000;
+/** @param {string} words */
 function closeNotes(words) {
   const watcher = new MutationObserver(() => {
     for (const note of document.querySelectorAll(".toast-body:not([hidden])")) {

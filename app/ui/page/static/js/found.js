@@ -4,17 +4,20 @@ import { ask } from "./hearth.js";
 import { size, t } from "./words.js";
 
 const AGAIN_MS = 700;
-let /** @type {View} */ found = null, open = "", words = "", timer = 0;
+let open = "", words = "", timer = 0;
 
-/** @param {HTMLElement} element @param {(name: string, value?: string) => Promise<unknown>} act */
+/** @typedef {(name: string, value?: string) => Promise<unknown>} Act */
+
+/** @param {HTMLElement} element @param {Act} act */
 export async function drawFound(element, act) {
   clearTimeout(timer);
-  found = await ask(`hearth/found?root=${encodeURIComponent(open)}&words=${encodeURIComponent(words)}`);
+  const found = await ask(`hearth/found?root=${encodeURIComponent(open)}&words=${encodeURIComponent(words)}`);
   if (!element.firstElementChild) frame(element, act);
-  draw(element, act);
+  draw(element, act, found);
   if (found.reading && element.offsetParent) timer = setTimeout(() => drawFound(element, act), AGAIN_MS);
 }
 
+/** @param {HTMLElement} element @param {Act} act */
 function frame(element, act) {
   element.innerHTML = `<h3></h3><p class="h-soft h-found-how"></p><ul class="h-found-tools h-chips"></ul>
     <div class="h-found-open" hidden><input type="search" class="h-field" autocomplete="off" spellcheck="false"><p class="h-chips h-found-all" hidden></p><ul class="h-list h-found-files"></ul><p class="h-soft h-found-more"></p></div><p class="h-chips h-found-does"></p>`;
@@ -29,8 +32,8 @@ function frame(element, act) {
   element.querySelector(".h-found-does").append(makeButton("", () => act("look").then(() => drawFound(element, act)), "h-chip"));
 }
 
-function draw(element, act) {
-  const { allowed, looked, reading, tools, files, left, more } = found;
+/** @param {HTMLElement} element @param {Act} act @param {FoundView} found */
+function draw(element, act, { allowed, looked, reading, tools, files, left, more }) {
   const nothing = t("found.nothing", "No other picture program was found in its usual place. A model can be added by its path below.");
   const offer = t("found.offer", "Hearth can use models of ComfyUI, AUTOMATIC1111, Forge, SD.Next, Stability Matrix, SwarmUI, Fooocus, InvokeAI and the Hugging Face cache from where they are. It looks only in their usual places and changes nothing there.");
   const listing = t("found.looking", "Looking …"), told = tools.length ? t("found.how", "Open a program to choose its models. They are used from where they are.") : nothing;

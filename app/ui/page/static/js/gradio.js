@@ -26,6 +26,7 @@ const WORDS = [
   [/^More tabs$/, () => t("gradio.tabs", "More tabs")],
 ];
 
+/** @param {string | null | undefined} text */
 function word(text) {
   for (const [shape, say] of WORDS) {
     const found = text?.match(shape);
@@ -45,7 +46,7 @@ onPage("keydown", ({ key, target }) => {
   if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;
   setTimeout(() => {
     if (document.activeElement !== document.body || !target.isConnected) return;
-    const unheard = (event) => event.stopImmediatePropagation();
+    const unheard = (/** @type {Event} */ event) => event.stopImmediatePropagation();
     onPage("focus", unheard, true);
     target.focus({ preventScroll: true });
     document.removeEventListener("focus", unheard, true);

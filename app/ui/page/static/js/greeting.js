@@ -8,14 +8,15 @@ import { hearNext } from "./speak.js";
 import { openTab } from "./tabs.js";
 import { sentences, size, t, time } from "./words.js";
 
-let /** @type {View} */ view = null, asked = "";
+let /** @type {GreetingView | null} */ view = null, asked = "";
 
 async function done() {
   await ask("hearth/greeting", { method: "POST" });
-  view = { ...view, greeted: true };
+  if (view) view = { ...view, greeted: true };
   document.querySelectorAll("#h-greeting").forEach((each) => (each.hidden = true));
 }
 
+/** @param {string} name @param {StartTab} tab @param {string} field @param {string} words */
 function start(name, tab, field, words) {
   if (tab === "speak") hearNext();
   done();
@@ -23,11 +24,13 @@ function start(name, tab, field, words) {
   sendSample(field, words, name, buttons[tab].go);
 }
 
-const first = (name, ...sample) => makeButton(name, () => start(name, ...sample), "h-first");
+/** @param {string} name @param {StartTab} tab @param {string} field @param {string} words */
+const first = (name, tab, field, words) => makeButton(name, () => start(name, tab, field, words), "h-first");
 
 // Once: the frame keeps its height while the machine is being asked, so that nothing below it moves.
-function frame(element) {
-  const by = Object.fromEntries(view.models.map((each) => [each.id, each]));
+/** @param {HTMLElement} element @param {GreetingView} greeting */
+function frame(element, greeting) {
+  const by = Object.fromEntries(greeting.models.map((each) => [each.id, each]));
   element.innerHTML = `<h2></h2><p class="h-machine-words"></p><div class="h-start"><div><h3></h3><p class="h-soft"></p><p class="h-go"></p></div><div><h3></h3><ul class="h-list"></ul></div></div><p class="h-chips"><button type="button"></button></p>`;
   text(element.querySelector("h2"), t("greeting.title", "Welcome. This is your machine:"));
   const [now, later] = element.querySelectorAll("h3");
@@ -37,7 +40,7 @@ function frame(element) {
   const go = element.querySelector(".h-go");
   if (by["starter-voice"].here) go.append(first(t("greeting.speak", "Speak something"), "speak", "speak-text", firstSamples.script));
   if (by["starter-painter"].here) go.append(first(t("greeting.paint", "Paint something"), "paint", "paint-prompt", firstSamples.prompt));
-  for (const each of offered()) {
+  for (const each of offered(greeting)) {
     const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
     text(line.querySelector("b"), each.title);
     const how = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: size(each.download), time: time(each.seconds) });
@@ -49,15 +52,17 @@ function frame(element) {
   element.querySelector(":scope > .h-chips button").addEventListener("click", () => (openTab(tabInView()), done()));
 }
 
-const offered = () => view.offered.map((id) => view.models.find((each) => each.id === id));
+/** @param {GreetingView} greeting */
+const offered = (greeting) => greeting.offered.flatMap((id) => greeting.models.find((each) => each.id === id) ?? []);
 
-function draw(element) {
-  element.hidden = view.greeted;
-  if (view.greeted) return;
-  if (!element.firstElementChild) frame(element);
-  text(element.querySelector(".h-machine-words"), view.machine || t("greeting.asking", "Checking what it can do…"));
+/** @param {HTMLElement} element @param {GreetingView} greeting */
+function draw(element, greeting) {
+  element.hidden = greeting.greeted;
+  if (greeting.greeted) return;
+  if (!element.firstElementChild) frame(element, greeting);
+  text(element.querySelector(".h-machine-words"), greeting.machine || t("greeting.asking", "Checking what it can do…"));
   const lines = element.querySelectorAll(".h-list li");
-  offered().forEach(({ fit }, place) => {
+  offered(greeting).forEach(({ fit }, place) => {
     const badge = lines[place].querySelector(".h-badge");
     badge.className = `h-badge ${fit?.level ?? ""}`;
     text(badge, fit?.word ?? "...");
@@ -71,9 +76,9 @@ onPage("click", (event) => {
 });
 
 area("#h-greeting", async (element, { strip }) => {
-  const now = strip.machine ? "known" : "waking";
+  const now = strip?.machine ? "known" : "waking";
   if (view?.greeted || asked === now) return;
   asked = now;
   view = await ask("hearth/greeting");
-  draw(element);
+  draw(element, view);
 });

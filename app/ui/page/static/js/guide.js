@@ -65,6 +65,7 @@ class BesidePicture {
     if (this.now) Object.assign(this.card.querySelector("img"), { src: this.seen, alt: this.word(this.now.name) });
   }
 
+  /** @param {HTMLElement} card */
   build(card) {
     if (card.firstElementChild) return;
     this.card = card;
@@ -78,11 +79,11 @@ class BesidePicture {
       makeButton(t("sketch.other", "Another picture"), () => file.click(), "h-chip"),
       makeButton(t("force.remove", "Remove"), this.close, "h-chip"),
     );
-    card.addEventListener("dragover", (event) => event.preventDefault());
-    card.addEventListener("drop", (event) => {
+    card.addEventListener("dragover", (/** @type {DragEvent} */ event) => event.preventDefault());
+    card.addEventListener("drop", (/** @type {DragEvent} */ event) => {
       event.preventDefault();
       const [dropped] = event.dataTransfer?.files ?? [];
-      this.open(dropped, dropped?.name);
+      this.open(dropped, dropped?.name ?? "");
     });
     this.show();
   }

@@ -3,7 +3,9 @@ import { onPage, text } from "./elements.js";
 import { learn, t } from "./words.js";
 
 /** @type {{ state: Live, busy: boolean, away: boolean }} */
-export const live = { state: /** @type {View} */ (null), busy: false, away: false }; // away: the server does not answer
+export const live = { state: /** @type {any} */ (null), busy: false, away: false }; // away: the server does not answer
+/** @typedef {{ selector: string, draw: (element: any, state: Live) => unknown }} Area */
+/** @type {Area[]} */
 const areas = [];
 const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
 
@@ -21,6 +23,7 @@ export const area = (selector, draw) => {
 export const redraw = () => areas.forEach(drawn);
 
 // Report an area that fails to draw; the others are drawn all the same.
+/** @param {Area} each */
 function drawn(each) {
   try {
     drawOne(each);
@@ -29,6 +32,7 @@ function drawn(each) {
   }
 }
 
+/** @param {Area} each */
 function drawOne({ selector, draw }) {
   for (const element of document.querySelectorAll(selector)) draw(element, live.state);
 }
@@ -61,14 +65,17 @@ export const call = (name, carried = {}) => (ways.has(name) ? ways.get(name)(nam
 
 // What starts and what stops a tab's work.
 export const buttons = { speak: { go: "speak-go", stop: "speak-stop" }, paint: { go: "paint-go", stop: "paint-stop" } };
-const stop = (tab) => (tab === "machine" ? call("machine.stop") : press(buttons[tab]?.stop));
+/** @param {string | undefined} tab @returns {tab is StartTab} */
+const starts = (tab) => tab !== undefined && tab in buttons;
+/** @param {string | undefined} tab */
+const stop = (tab) => (tab === "machine" ? call("machine.stop") : starts(tab) && press(buttons[tab].stop));
 
 // Send a value as JSON, which a form of another site cannot do without asking first.
 /** @param {string} path @param {object} [value] @param {RequestInit} [options] */
 export const post = (path, value = {}, options = {}) =>
   fetch(path, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value), ...options });
 
-/** @param {string} path @param {RequestInit} [options] @returns {Promise<View>} */
+/** @template {string} P @param {P} path @param {RequestInit} [options] @returns {Promise<AnswerAt<P>>} */
 export const ask = async (path, options) => {
   const came = await fetch(path, { credentials: "same-origin", ...options });
   if (!came.ok) throw Object.assign(new Error(String(came.status)), { status: came.status });
@@ -119,7 +126,9 @@ onPage("click", (event) => {
 });
 
 // Esc closes an open list first, or what is folded out.
+/** @param {any} element */
 const closes = (element) => element.closest?.('input[aria-expanded="true"]') || document.querySelector(":popover-open");
+/** @returns {string | undefined} */
 export const tabInView = () => document.querySelector('button[role="tab"][aria-selected="true"]')?.dataset.tabId;
 onPage("keydown", (event) => {
   // Ignore repeated keys, keys of an input method, and keys under an open dialog.
@@ -129,7 +138,8 @@ onPage("keydown", (event) => {
     // Gradio sends a field's text on blur.
     const field = /** @type {HTMLElement | null} */ (document.activeElement);
     field?.blur();
-    setTimeout(() => (press(buttons[tabInView()]?.go), field?.focus({ preventScroll: true })), 60);
+    const tab = tabInView();
+    setTimeout(() => (starts(tab) && press(buttons[tab].go), field?.focus({ preventScroll: true })), 60);
   } else if (event.key === "Escape" && live.busy && !closes(event.target)) {
     stop(tabInView());
   }
@@ -163,7 +173,7 @@ area('[data-h-act="language"]', (list) => {
     location.reload();
   };
   // Under Windows an arrow chooses at once, and a language on the way would load the page: it opens the list.
-  list.onkeydown = (event) => {
+  list.onkeydown = (/** @type {KeyboardEvent} */ event) => {
     if (!list.showPicker || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
     event.preventDefault();
     list.showPicker();

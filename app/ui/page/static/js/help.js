@@ -3,22 +3,24 @@ import { el, list, makeButton, onPage, show, text } from "./elements.js";
 import { area, ask, tabInView } from "./hearth.js";
 import { nameKeys, t } from "./words.js";
 
-let /** @type {View[] | null} */ topics = null;
+let /** @type {TopicView[] | null} */ topics = null;
 
 // What is said of the tab in view, also of an error there whose cure leads nowhere else.
 const RING_PX = 6; // of the focus around a topic, above it
-const OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
-const OF_CURES = { extras: "models", smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
-const here = () => OF_TABS[tabInView()];
+const /** @type {Record<string, string>} */ OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
+const /** @type {Record<string, string>} */ OF_CURES = { extras: "models", smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
+const here = () => OF_TABS[tabInView() ?? ""];
 
 /** @param {any} trouble */
 const topicOf = (trouble) => (trouble.closest(".h-sharing") ? "sharing" : OF_CURES[trouble.dataset.cure] ?? (/^(get|use):/.test(trouble.dataset.cure) ? "models" : here()));
 
+/** @param {TopicView} topic @param {string[]} words */
 const found = (topic, words) => {
   const all = [topic.title, ...topic.lines.flatMap((each) => [each.term ?? "", each.text])].join(" ").toLowerCase();
   return words.every((each) => all.includes(each));
 };
 
+/** @param {TopicView} topic */
 function topicFold(topic) {
   const fold = el(`<details><summary></summary><div></div></details>`);
   text(fold.querySelector("summary"), topic.title);

@@ -15,7 +15,7 @@ export const jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role=
 export const stopped = (kept) => (kept ? t("canvas.stopped", "stopped; finished results are kept") : t("measuring.stopped", "stopped"));
 
 // `doing`: shown where the job has no words of its own; `heard`: what is new, for screen readers.
-/** @param {Element} element @param {View} view @param {string} doing */
+/** @param {Element} element @param {SpeechView | PictureView} view @param {string} doing */
 export const drawJob = (element, view, doing, heard = "") => {
   const { end } = view;
   if (end) stopping.delete(view.job);
@@ -70,8 +70,8 @@ export const retrySmaller = async (kind) => {
 };
 
 // Enable Stop only while a job runs or was just started, and nobody has pressed it.
-for (const [tab, kind] of [["speak", "speech"], ["paint", "picture"]]) {
-  area(`button#${buttons[tab].stop}`, (button, state) => (button.disabled = !state[kind] || Boolean(state[kind].end) || stopping.has(state[kind].job)));
+for (const [tab, kind] of /** @type {[StartTab, Kind][]} */ ([["speak", "speech"], ["paint", "picture"]])) {
+  area(`button#${buttons[tab].stop}`, (button, { [kind]: job }) => (button.disabled = !job || Boolean(job.end) || stopping.has(job.job)));
 }
 
 onPage("click", (event) => {
@@ -93,7 +93,7 @@ area(".h-keys", (element) => {
 
 // On narrow screens, scroll the result into view once a job starts.
 onPage("click", (event) => {
-  const tab = event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5);
+  const tab = /** @type {StartTab | undefined} */ (event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5));
   if (!tab) return;
   document.querySelector(`button#${buttons[tab].stop}`).disabled = false;
   const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");

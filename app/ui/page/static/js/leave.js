@@ -3,6 +3,7 @@ import { el, show, text } from "./elements.js";
 import { ask, post } from "./hearth.js";
 import { t } from "./words.js";
 
+/** @param {"stay" | "background" | "quit"} deed */
 const act = (deed) => post(`hearth/window/${deed}`);
 let open = false;
 

@@ -4,15 +4,18 @@ import { t } from "./words.js";
 
 const STEP = 1.25, LARGEST = 16;
 
-/** What a picture was made with, in a line: its seed and its size. @param {View} each */
+/** @typedef {MadeView & { url: string, text?: string, named?: string }} Shown */
+
+/** What a picture was made with, in a line: its seed and its size. @param {MadeView} each */
 export const madeWith = (each) =>
   [each.width && `${each.width} × ${each.height}`, each.seed != null && t("force.seed", "seed {seed}", { seed: each.seed })].filter(Boolean).join(" · ");
 
 /**
  * Show pictures in full, beginning with one of them. `acts`: what can be done with the one in view.
- * @param {View[]} pictures
+ * @template {Shown} P
+ * @param {P[]} pictures
  * @param {number} at
- * @param {(picture: View) => [string, () => unknown][]} acts
+ * @param {(picture: P) => [string, () => unknown][]} acts
  */
 export function showPictures(pictures, at, acts = () => []) {
   const box = el(`<dialog class="h-lightbox"><div class="h-stage" tabindex="-1"><img alt="" draggable="false"></div>
@@ -21,6 +24,7 @@ export function showPictures(pictures, at, acts = () => []) {
   const stage = box.querySelector(".h-stage"), image = box.querySelector("img"), [words, facts] = box.querySelectorAll(".h-caption p"), chips = box.querySelector(".h-chips");
   box.setAttribute("aria-label", t("lightbox.title", "Picture in full"));
   let zoom = 1, x = 0, y = 0;
+  /** @type {Map<number, PointerEvent>} */
   const fingers = new Map();
 
   const place = () => {
@@ -30,17 +34,17 @@ export function showPictures(pictures, at, acts = () => []) {
     stage.classList.toggle("h-zoomed", zoom > 1);
   };
   // What lies under the pointer stays there.
-  const zoomTo = (wanted, left = 0, top = 0) => {
+  const zoomTo = (/** @type {number} */ wanted, left = 0, top = 0) => {
     const now = Math.min(LARGEST, Math.max(1, wanted));
     [x, y] = [left - (left - x) * (now / zoom), top - (top - y) * (now / zoom)];
     zoom = now;
     place();
   };
-  const from = ({ clientX, clientY }) => {
+  const from = (/** @type {{ clientX: number, clientY: number }} */ { clientX, clientY }) => {
     const { left, top, width, height } = stage.getBoundingClientRect();
     return [clientX - left - width / 2, clientY - top - height / 2];
   };
-  const go = (to) => {
+  const go = (/** @type {number} */ to) => {
     at = (to + pictures.length) % pictures.length;
     const each = pictures[at];
     [zoom, x, y] = [1, 0, 0];
@@ -63,7 +67,7 @@ export function showPictures(pictures, at, acts = () => []) {
     chips.append(makeButton(t("compare.close", "Close"), () => box.close(), "h-chip"));
     chips.children[held]?.focus();
   };
-  const named = (sign, label, run) => {
+  const named = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {() => unknown} */ run) => {
     const made = makeButton(sign, run, "h-chip");
     made.setAttribute("aria-label", label);
     made.title = label;
@@ -71,34 +75,35 @@ export function showPictures(pictures, at, acts = () => []) {
   };
   const fill = () => (document.fullscreenElement ? document.exitFullscreen() : box.requestFullscreen().catch(() => {}));
 
+  /** @type {Record<string, () => unknown>} */
   const keys = {
     ArrowLeft: () => go(at - 1), ArrowRight: () => go(at + 1), Home: () => go(0), End: () => go(pictures.length - 1),
     "+": () => zoomTo(zoom * STEP), "=": () => zoomTo(zoom * STEP), "-": () => zoomTo(zoom / STEP), 0: () => zoomTo(1), f: fill,
   };
-  box.addEventListener("keydown", (event) => {
+  box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const run = !event.ctrlKey && !event.metaKey && !event.altKey && keys[event.key];
     if (!run) return;
     event.preventDefault();
     run();
   });
-  stage.addEventListener("wheel", (event) => {
+  stage.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
     event.preventDefault();
     zoomTo(zoom * (event.deltaY < 0 ? STEP : 1 / STEP), ...from(event));
   }, { passive: false });
-  stage.addEventListener("dblclick", (event) => (zoom > 1 ? zoomTo(1) : zoomTo(Math.max(2, image.naturalWidth / image.clientWidth), ...from(event))));
+  stage.addEventListener("dblclick", (/** @type {MouseEvent} */ event) => (zoom > 1 ? zoomTo(1) : zoomTo(Math.max(2, image.naturalWidth / image.clientWidth), ...from(event))));
   let swept = 0; // how far one finger went over a picture that is not enlarged
-  stage.addEventListener("pointerdown", (event) => {
+  stage.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     stage.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, event);
     swept = 0;
   });
-  stage.addEventListener("pointermove", (event) => {
+  stage.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
     const before = fingers.get(event.pointerId);
     if (!before) return;
     const [other] = [...fingers.values()].filter((each) => each.pointerId !== event.pointerId);
     fingers.set(event.pointerId, event);
     if (other) {
-      const apart = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+      const apart = (/** @type {PointerEvent} */ one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
       return zoomTo((zoom * apart(event)) / Math.max(1, apart(before)), ...from({ clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 }));
     }
     if (zoom === 1) return void (swept += event.clientX - before.clientX);
@@ -106,7 +111,7 @@ export function showPictures(pictures, at, acts = () => []) {
     place();
   });
   for (const kind of ["pointerup", "pointercancel"]) {
-    stage.addEventListener(kind, (event) => {
+    stage.addEventListener(kind, (/** @type {PointerEvent} */ event) => {
       fingers.delete(event.pointerId);
       if (kind === "pointerup" && event.pointerType === "touch" && !fingers.size && Math.abs(swept) > 60) go(at - Math.sign(swept));
       swept = 0;
@@ -118,31 +123,31 @@ export function showPictures(pictures, at, acts = () => []) {
   stage.focus();
 }
 
-/** Lay two pictures over each other. @param {View} first @param {View} second */
+/** Lay two pictures over each other. @param {Shown} first @param {Shown} second */
 export function showPair(first, second) {
   const pair = el(`<dialog class="h-compare"><div class="h-over"><img alt="" draggable="false"><img alt="" draggable="false"><i aria-hidden="true"></i></div>
     <input type="range" min="0" max="100" value="50"><div class="h-sides"><p></p><p></p></div><form method="dialog"><button class="h-chip"></button></form></dialog>`);
   const [under, over] = pair.querySelectorAll("img"), area = pair.querySelector(".h-over"), line = pair.querySelector("i"), range = pair.querySelector("input");
   [under.src, over.src] = [first.url, second.url];
-  pair.querySelectorAll(".h-sides p").forEach((side, i) => text(side, [["A", "B"][i], madeWith([first, second][i])].filter(Boolean).join(" · ")));
+  pair.querySelectorAll(".h-sides p").forEach((/** @type {HTMLElement} */ side, /** @type {number} */ i) => text(side, [["A", "B"][i], madeWith([first, second][i])].filter(Boolean).join(" · ")));
   range.setAttribute("aria-label", t("compare.range", "Position of the dividing line"));
   const cut = () => {
     over.style.clipPath = `inset(0 0 0 ${range.value}%)`;
     line.style.left = `${range.value}%`;
   };
   range.addEventListener("input", cut);
-  const follow = (event) => {
+  const follow = (/** @type {PointerEvent} */ event) => {
     const { left, width } = area.getBoundingClientRect();
     range.value = String(Math.round((100 * (event.clientX - left)) / width));
     cut();
   };
-  area.addEventListener("pointerdown", (event) => {
+  area.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     event.preventDefault();
     area.setPointerCapture(event.pointerId);
     range.focus();
     follow(event);
   });
-  area.addEventListener("pointermove", (event) => area.hasPointerCapture(event.pointerId) && follow(event));
+  area.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => area.hasPointerCapture(event.pointerId) && follow(event));
   cut();
   text(pair.querySelector("button"), t("compare.close", "Close"));
   show(pair);

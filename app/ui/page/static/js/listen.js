@@ -6,8 +6,10 @@ import { t } from "./words.js";
 
 export const listenFrame = `<div class="h-listen" hidden><p class="h-chips"></p><p class="h-soft" role="status"></p></div>`;
 
+/** @param {SpeechView} speech */
 const wrong = (speech) => speech.parts.filter((part) => part.marks?.length);
 
+/** @param {"listen" | "mend" | "words" | "stop"} act */
 const deed = async (act) => {
   const answer = await post(`hearth/listen/${act}`);
   const { trouble, cure } = answer.ok ? await answer.json() : {};
@@ -28,8 +30,9 @@ function goOn() {
   (next?.querySelector(".h-player button") ?? next?.querySelector("button"))?.focus({ preventScroll: true });
 }
 
+/** @param {Element} element @param {SpeechView} speech */
 export function drawListening(element, speech) {
-  const box = element.querySelector(".h-listen"), { state, share, trouble } = speech.listening ?? {};
+  const box = element.querySelector(".h-listen"), { state, share, trouble } = speech.listening;
   box.hidden = !live.state.charts || !speech.end || !speech.parts.some((part) => part.state === "done"); // the owner alone can
   if (box.hidden) return;
   const chips = box.firstElementChild, marked = wrong(speech).length, heard = speech.parts.filter((part) => part.marks).length;
@@ -37,15 +40,15 @@ export function drawListening(element, speech) {
   const does = /** @type {[string, string, () => unknown][]} */ ([]);
   if (state) does.push(["stop", t("listen.stop", "Stop listening"), () => deed("stop")]);
   else if (heard < all) does.push(["listen", t("listen.listen", "Listen for mistakes"), () => deed("listen")]);
-  const result = speech.results?.at(-1);
+  const result = speech.results.at(-1);
   if (!state && result?.subtitles && !result.words) does.push(["words", t("listen.words", "Find when each word is said"), () => deed("words")]);
   if (!state && marked) does.push(["next", t("listen.next", "Next place"), goOn], ["mend", t("listen.mend", "Redo where it went wrong"), () => deed("mend")]);
   list(chips, does, ([act]) => act, ([, label, run]) => makeButton(label, run), (button, [, label]) => text(button, label));
   const said = box.lastElementChild;
-  const now = `${state} ${Math.round((share ?? 0) * 20)} ${heard} ${marked} ${trouble} ${speech.job}`;
+  const now = `${state} ${Math.round(share * 20)} ${heard} ${marked} ${trouble} ${speech.job}`;
   if (box.dataset.drawn === now) return; // what an answer said stays until something changes
   box.dataset.drawn = now;
-  const percent = Math.round(100 * (share ?? 0));
+  const percent = Math.round(100 * share);
   if (state === "mending") text(said, t("listen.mending", "Speaking the marked parts again and listening to them ..."));
   else if (state) text(said, t("listen.hearing", "Listening: {percent} %", { percent }));
   else if (trouble) text(said, trouble);
@@ -55,6 +58,7 @@ export function drawListening(element, speech) {
 }
 
 // What went wrong in a part.
+/** @param {HTMLElement} row @param {PlaceView[] | null | undefined} marks */
 export function drawMarks(row, marks) {
   let place = row.querySelector(".h-marks");
   if (!place && !marks?.length) return;

@@ -5,9 +5,11 @@ import { told } from "./told.js";
 import { decimal, t } from "./words.js";
 
 const WAIT_MS = 180, READING_MS = 700, WEIGHTS = { min: -2, max: 2, step: 0.05 };
-let /** @type {View} */ page = null, words = "", model = "", timer = 0, turn = 0, seen = "";
+let /** @type {LorasView | null} */ page = null, words = "", model = "", timer = 0, turn = 0, seen = "";
 
-/** @param {string} value @returns {{ name: string, weight: number }[]} */
+/** @typedef {{ name: string, weight: number }} Used */
+
+/** @param {string} value @returns {Used[]} */
 export const readLoras = (value) => {
   try {
     return value ? JSON.parse(value) : [];
@@ -16,6 +18,7 @@ export const readLoras = (value) => {
   }
 };
 const used = () => readLoras(told.paint.loras);
+/** @param {Used[]} rows */
 const use = (rows) => {
   told.paint.loras = rows.length ? JSON.stringify(rows) : ""; // Gradio tells of it a moment later
   fill("paint-chosen", told.paint.loras);
@@ -33,6 +36,7 @@ async function look() {
   draw();
   if (page.unread) later(READING_MS);
 }
+/** @param {number} wait */
 const later = (wait) => {
   clearTimeout(timer);
   timer = setTimeout(look, wait);
@@ -43,6 +47,7 @@ export const lorasFor = (id) => {
   if (page) look();
 };
 
+/** @param {"folder" | "leave" | "show"} name */
 async function act(name, value = "") {
   const answer = await post(`hearth/loras/${name}`, { value });
   const { trouble = "" } = await answer.json();
@@ -53,6 +58,7 @@ async function act(name, value = "") {
   return !trouble;
 }
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<p class="h-soft h-none" role="status"></p><input type="search" class="h-field"><ul class="h-loras"></ul><p class="h-soft h-more"></p>
     <details><summary></summary><p class="h-soft"></p><ul class="h-list"></ul><form class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></form><p class="h-chips"></p></details><p class="h-trouble" role="alert" hidden></p>`;
@@ -65,7 +71,7 @@ function frame(element) {
   path.placeholder = t("lora.folder", "Full path of another folder with LoRAs");
   path.setAttribute("aria-label", path.placeholder);
   text(form.querySelector("button"), t("models.add", "Add"));
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (await act("folder", path.value)) path.value = "";
   });
@@ -91,12 +97,13 @@ function draw() {
   });
 }
 
+/** @param {LoraView} lora */
 function make({ name }) {
   const row = el(`<li><img alt="" loading="lazy" hidden><div><p class="h-lora-head"><label><input type="checkbox"> <b></b></label> <span class="h-badge"></span></p><p class="h-soft h-misfit" hidden></p>
     <p class="h-lora-weight" hidden><input type="range"><output></output></p><p class="h-chips h-triggers"></p></div></li>`);
   const [box, range] = row.querySelectorAll("input");
   box.addEventListener("change", () => {
-    const rest = used().filter((each) => each.name !== name), { weight } = page.loras.find((each) => each.name === name);
+    const rest = used().filter((each) => each.name !== name), weight = page?.loras.find((each) => each.name === name)?.weight ?? 1;
     use(box.checked ? [...rest, { name, weight }] : rest);
   });
   Object.assign(range, WEIGHTS);
@@ -105,6 +112,7 @@ function make({ name }) {
   return row;
 }
 
+/** @param {HTMLElement} row @param {LoraView} each */
 function update(row, each) {
   const [box, range] = row.querySelectorAll("input"), now = used().find(({ name }) => name === each.name), isWord = each.kind === "embedding";
   row.classList.toggle("h-unfit", Boolean(each.misfit));
@@ -136,6 +144,7 @@ function update(row, each) {
 }
 
 // Put a word at the end of the prompt, once.
+/** @param {string} word */
 function write(word) {
   const prompt = /** @type {HTMLTextAreaElement} */ (document.querySelector("#paint-prompt textarea")), before = prompt.value.trimEnd();
   if (before.toLowerCase().split(/[,\n]/).some((part) => part.trim() === word.toLowerCase())) return;

@@ -4,7 +4,7 @@ import { area, ask, call, fill } from "./hearth.js";
 import { decimal, gb, sentences, t, time } from "./words.js";
 
 let model = "", as = "", asked = "", stamp = "", turn = 0, waits = false, testing = false;
-let /** @type {View} */ view = null, /** @type {View} */ checked = null, /** @type {View} */ stopped = null;
+let /** @type {MachineView | null} */ latest = null, /** @type {CheckedView | undefined} */ checked, /** @type {{ done: number, asked: number } | null} */ stopped = null;
 
 /** @param {string | null} nextModel @param {string | null} nextAs */
 export const lookAt = (nextModel, nextAs) => {
@@ -30,8 +30,8 @@ async function refresh() {
   try {
     const answer = await ask(`hearth/machine?model=${encodeURIComponent(model)}&as=${encodeURIComponent(as)}`);
     if (mine !== turn) return;
-    view = answer;
-    draw();
+    latest = answer;
+    if (latest) draw(latest);
   } catch {
     if (mine === turn) asked = "";
   } finally {
@@ -39,23 +39,25 @@ async function refresh() {
   }
 }
 
-function draw() {
+/** @param {MachineView} view */
+function draw(view) {
   const words = document.querySelector("#h-words");
-  if (words && view.words) {
+  if (words) {
     words.innerHTML = `<h2></h2>${view.pretended ? '<p class="h-pretended"></p>' : ""}<p class="h-machine-words"></p><span class="h-badge"></span><ul class="h-facts">${view.facts.map((each) => `<li>${esc(each)}</li>`).join("")}</ul>`;
     text(words.querySelector("h2"), t("machine.title", "This machine"));
     text(words.querySelector(".h-pretended"), t("machine.pretended", "Simulated machine: nothing here describes this computer."));
     text(words.querySelector(".h-machine-words"), view.words);
-    drawBadge(words.querySelector(".h-badge"));
+    drawBadge(words.querySelector(".h-badge"), view);
   }
-  drawPlan();
-  drawCurve();
-  drawSelftest();
+  drawPlan(view);
+  drawCurve(view);
+  drawSelftest(view);
 }
 
 // How far the check of this machine is; then what came of it. Where a self-test that was stopped is all that was ever asked, it says how far it came.
 const checking = () => Boolean(!testing && checked?.total && checked.done < checked.total);
-function drawBadge(badge) {
+/** @param {HTMLElement} badge @param {MachineView} view */
+function drawBadge(badge, view) {
   const { right, total } = view.selftest, part = stopped && total <= stopped.done;
   badge.className = `h-badge ${checking() || !total || (part && right === total) ? "" : right === total ? "right" : "careful"}`;
   if (checking()) return text(badge, t("machine.checking", "checking this machine while idle: {done} of {total}", checked));
@@ -63,7 +65,8 @@ function drawBadge(badge) {
   text(badge, total ? t("machine.tested", "checked: {right} of {total} right", { right, total }) : t("machine.untested", "not checked yet"));
 }
 
-function drawPlan() {
+/** @param {MachineView} view */
+function drawPlan(view) {
   const element = document.querySelector("#h-plan");
   if (!element) return;
   element.dataset.seen = model;
@@ -71,27 +74,33 @@ function drawPlan() {
   const other = named ? `<p class="h-pretended">${esc(named)}</p>` : "";
   if (view.trouble) return (element.innerHTML = `${other}<p class="h-trouble" role="alert">${esc(view.trouble)}</p>`);
   if (!view.plan) return;
-  const rows = (all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
+  const rows = (/** @type {ChoiceView[]} */ all) => all.map((row) => `<tr><td>${esc(row.what)}</td><td>${esc(row.choice)}</td><td>${esc(row.because)}
     <div class="h-under"><span class="h-soft">${source(row)}</span>${rejected(row.rejected)}</div></td></tr>`).join("");
   const open = [...element.querySelectorAll("details")].map((each) => each.open);
   const first = view.plan.rows.filter((row) => row.first), rest = view.plan.rows.filter((row) => !row.first);
   const head = `<thead><tr><th scope="col">${t("plan.what", "setting")}</th><th scope="col">${t("plan.choice", "choice")}</th><th scope="col">${t("plan.because", "reason")}</th></tr></thead>`;
-  element.innerHTML = `${other}${view.note ? `<p class="h-note">${esc(view.note)}</p>` : ""}${taught(view.learned)}<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
+  element.innerHTML = `${other}${view.note ? `<p class="h-note">${esc(view.note)}</p>` : ""}${taught(view.learned ?? [])}<table class="h-table">${head}<tbody>${rows(first)}</tbody></table>
     <details><summary>${t("plan.rest", "More settings")}</summary><table class="h-table">${head}<tbody>${rows(rest)}</tbody></table></details>
     ${[...view.plan.warnings, ...view.plan.retired].map((each) => `<p class="h-soft">${esc(each)}</p>`).join("")}`;
-  element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
-  element.querySelector(".h-learned button")?.addEventListener("click", (event) => {
+  element.querySelectorAll("details").forEach((/** @type {HTMLDetailsElement} */ each, /** @type {number} */ i) => (each.open = Boolean(open[i])));
+  element.querySelector(".h-learned button")?.addEventListener("click", (/** @type {any} */ event) => {
     event.target.disabled = true;
     call("machine.forget");
   });
 }
 
 // What failed runs of this model taught, with a button to forget it.
+/** @param {string[]} learned */
 const taught = (learned) => (!learned.length ? "" : `<div class="h-learned">${learned.map((each) => `<p>${esc(each)}</p>`).join("")}
   <p class="h-chips"><button type="button">${t("learned.forget", "Forget this")}</button> <span class="h-soft">${t("learned.how", "Hearth learned this from failed runs on this machine. If you forget it, the next run starts with the original settings.")}</span></p></div>`);
 
-const esc = (words) => String(words).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
+/** @type {Record<string, string>} */
+const ESCAPED = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+/** @param {string} words */
+const esc = (words) => words.replace(/[&<>"]/g, (sign) => ESCAPED[sign]);
+/** @param {{ source: string, link: string }} each */
 const source = (each) => (each.link ? `<a href="${esc(each.link)}" target="_blank" rel="noreferrer">${esc(each.source)}</a>` : esc(each.source));
+/** @param {RejectedView[]} all */
 function rejected(all) {
   if (!all.length) return "";
   const lines = all.map((each) => `<li><b>${esc(each.option)}</b>${t("word.colon", ": ")}${each.objections.map((o) => `${esc(o.text)} <span class="h-soft">${source(o)}</span>`).join(" ")}</li>`);
@@ -99,20 +108,20 @@ function rejected(all) {
 }
 
 // The curve: predicted memory (dashed), measured speed (solid), the current size, the budget. Its sizes line up with the slider's.
-function drawCurve() {
-  const element = document.querySelector("#h-curve");
-  const curve = view.curve;
+/** @param {MachineView} view */
+function drawCurve(view) {
+  const element = document.querySelector("#h-curve"), { curve } = view;
   if (!element || !curve) return;
   const W = element.clientWidth || 560, H = 208, side = 9, top = 32, bottom = 26;
-  const x = (i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // left of the first: automatic
+  const x = (/** @type {number} */ i) => side + ((i + 1) * (W - 2 * side)) / curve.points.length; // left of the first: automatic
   const most = Math.max(...curve.points.map((p) => p.bytes));
-  const y = (share) => H - bottom - share * (H - top - bottom);
+  const y = (/** @type {number} */ share) => H - bottom - share * (H - top - bottom);
   const logs = curve.points.map((p) => Math.log2(p.bytes)), low = Math.min(...logs), high = Math.max(...logs);
   const memory = curve.points.map((_, i) => `${x(i)},${y((logs[i] - low) / (high - low || 1))}`).join(" ");
-  const known = curve.points.map((p, i) => [i, p.seconds]).filter(([, s]) => s != null);
-  const fastest = Math.min(...known.map(([, s]) => s));
-  const speed = known.map(([i, s]) => `${x(i)},${y(fastest / s)}`).join(" ");
-  const over = curve.points.findIndex((p) => p.bytes > curve.budget);
+  const known = curve.points.flatMap(({ seconds }, i) => (seconds == null ? [] : [{ i, seconds }]));
+  const fastest = Math.min(...known.map(({ seconds }) => seconds));
+  const speed = known.map(({ i, seconds }) => `${x(i)},${y(fastest / seconds)}`).join(" ");
+  const { budget } = curve, over = budget == null ? -1 : curve.points.findIndex((p) => p.bytes > budget);
   // What runs may lie between two sizes, each of which is twice the one before; of a size that is asked for none but the same is marked.
   const at = curve.at == null ? -1 : Math.min(curve.points.length - 1, Math.max(0, Math.log2(curve.at / curve.points[0].chunk)));
   const log_at = at < 0 ? 0 : logs[Math.floor(at)] + (at % 1) * (logs[Math.ceil(at)] - logs[Math.floor(at)]);
@@ -120,10 +129,10 @@ function drawCurve() {
   const sizes = [t("curve.auto", "auto"), ...curve.points.map((p) => p.chunk)];
   const every = W / sizes.length < 48 ? 2 : 1; // on a phone every second size has room, the marked one among them
   const marks = sizes.map((size, i) => ((i - Math.max(0, marked)) % every ? "" : `<text class="${i === marked ? "here" : ""}" x="${i ? (i < sizes.length - 1 ? x(i - 1) : W) : 0}" y="${H - 4}" text-anchor="${i ? (i < sizes.length - 1 ? "middle" : "end") : "start"}">${size}</text>`)).join("");
-  const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
+  const megabytes = (/** @type {number} */ bytes) => Math.round(bytes / 2 ** 20);
   // On the left the memory of each line, on the right the time that a call takes there.
-  const mib = (share) => `${megabytes(2 ** (low + share * (high - low)))} MiB`;
-  const ms = (share) => `${decimal((1000 * fastest) / share, 1)} ms`;
+  const mib = (/** @type {number} */ share) => `${megabytes(2 ** (low + share * (high - low)))} MiB`;
+  const ms = (/** @type {number} */ share) => `${decimal((1000 * fastest) / share, 1)} ms`;
   const axis = [0, 0.5, 1].map((share) => `<line class="ground" x1="0" x2="${W}" y1="${y(share)}" y2="${y(share)}"/><text class="axis" x="0" y="${y(share) - 4}">${mib(share)}</text>
     ${known.length && share ? `<text class="axis" x="${W}" y="${y(share) - 4}" text-anchor="end">${ms(share)}</text>` : ""}`).join("");
   const points = curve.points.map((p) => `${p.chunk}${t("word.colon", ": ")}${megabytes(p.bytes)} MiB`);
@@ -140,7 +149,7 @@ function drawCurve() {
 
 // They come into the page when they are unfolded, which may be long after the answer.
 area("#h-plan, #h-curve", (element) => {
-  if (view && !element.firstElementChild) element.id === "h-plan" ? drawPlan() : drawCurve();
+  if (latest && !element.firstElementChild) element.id === "h-plan" ? drawPlan(latest) : drawCurve(latest);
 });
 
 onPage("click", (event) => event.target.closest?.(".h-knee button") && call("machine.knee"));
@@ -152,29 +161,29 @@ onPage("keyup", (event) => {
   if (event.target.closest?.("#machine-chunk") && event.target.type === "range" && /^(Arrow|Page|Home|End)/.test(event.key)) event.target.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
 });
 
-function drawSelftest() {
+/** @param {MachineView} view */
+function drawSelftest({ selftest: { parts, paths, rows } }) {
   const element = document.querySelector("#h-selftest");
-  if (!element || !view.selftest) return;
-  const { parts, paths, rows } = view.selftest;
+  if (!element) return;
   if (!parts.length && !paths.length) {
     element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2><p class="h-soft">${t("selftest.never", "While nothing else runs, Hearth checks whether this machine computes correctly; the button does it at once. What fails is avoided.")}</p>`;
     return;
   }
-  const line = (row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "correct") : t("selftest.wrong", "wrong")}</span></td>
+  const line = (/** @type {VerdictView} */ row) => `<tr><td><span class="h-badge ${row.passed ? "right" : "wrong"}">${row.passed ? t("selftest.right", "correct") : t("selftest.wrong", "wrong")}</span></td>
     <td>${esc(row.subject)}</td><td class="h-figure">${row.error ? row.error.toExponential(1) : ""}</td><td class="h-figure">${row.ms ? `${decimal(row.ms, 1)} ms` : ""}</td><td class="h-soft">${esc(row.words)}</td></tr>`;
-  const table = (all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.what", "what")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "message")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
-  const lists = [
+  const table = (/** @type {VerdictView[]} */ all) => `<table class="h-table"><thead><tr><th scope="col">${t("selftest.outcome", "result")}</th><th scope="col">${t("selftest.what", "what")}</th><th scope="col">${t("selftest.error", "error")}</th><th scope="col">${t("selftest.time", "time")}</th><th scope="col">${t("selftest.words", "message")}</th></tr></thead><tbody>${all.map(line).join("")}</tbody></table>`;
+  const lists = /** @type {[VerdictView[], string][]} */ ([
     [parts, t("selftest.parts", "Parts of the starter models, compared with the processor: {n}", { n: parts.length })],
     [paths, t("selftest.paths", "Linear layers, convolutions and paths of attention: {n}", { n: paths.length })],
     [rows, t("selftest.rows", "Known defects, tested here: {n}. Those marked wrong are worked around.", { n: rows.length })],
-  ];
+  ]);
   const open = [...element.querySelectorAll("details")].map((each) => each.open);
   element.innerHTML = `<h2>${t("selftest.title", "Self-test")}</h2>${lists.map(([all, title]) => `<details ${all.length ? "" : "hidden"}><summary>${title}</summary>${table(all)}</details>`).join("")}`;
-  element.querySelectorAll("details").forEach((each, i) => (each.open = Boolean(open[i])));
+  element.querySelectorAll("details").forEach((/** @type {HTMLDetailsElement} */ each, /** @type {number} */ i) => (each.open = Boolean(open[i])));
 }
 
 // Charts of the last minutes.
-/** @type {[string, () => string][]} */
+/** @type {["rate" | "process" | "device" | "allocated" | "swap", () => string][]} */
 const LINES = [
   ["rate", () => t("chart.rate", "speed")], ["process", () => t("chart.process", "process memory")], ["device", () => t("chart.device", "device memory")],
   ["allocated", () => t("chart.allocated", "allocated by torch")], ["swap", () => t("chart.swap", "swap")],
@@ -191,8 +200,8 @@ area("#h-charts", (element, { charts, strip }) => {
   const lines = LINES.filter(([name]) => last.some((each) => each[name]));
   // Frames and steps cannot share a scale: draw the unit measured last.
   const unit = last.findLast((each) => each.unit)?.unit;
-  const valued = (each, name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
-  const speed = (rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: decimal(rate, 1) }));
+  const valued = (/** @type {ChartPointView} */ each, /** @type {(typeof LINES)[0][0]} */ name) => (name === "rate" && each.unit !== unit ? 0 : each[name] ?? 0);
+  const speed = (/** @type {number} */ rate) => (unit === "frames" ? t("rate.frames-alone", "{rate} frames/s", { rate: rate.toFixed(0) }) : t("rate.steps", "{rate} steps/s", { rate: decimal(rate, 1) }));
   list(element.querySelector(".h-lines"), lines, ([name]) => name, ([name]) => el(`<figure class="h-chart"><figcaption><span></span><b></b><span class="h-soft"></span></figcaption><div class="h-ticks" aria-hidden="true"></div><svg class="h-plot" viewBox="0 0 ${W} ${H}" preserveAspectRatio="none" aria-hidden="true"><g></g><line class="ground" x1="0" x2="${W}" y1="${H - 1}" y2="${H - 1}"/><polyline class="${name}"/></svg></figure>`), (figure, [name, title]) => {
     const top = Math.max(...last.map((each) => valued(each, name)), 1e-9);
     const now = valued(last[last.length - 1], name);
@@ -200,7 +209,7 @@ area("#h-charts", (element, { charts, strip }) => {
     figure.querySelector("polyline").setAttribute("points", points);
     figure.querySelector("g").innerHTML = drawn;
     figure.querySelector(".h-ticks").innerHTML = ticks;
-    const shown = (value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
+    const shown = (/** @type {number} */ value) => (name === "rate" ? speed(value) : `${gb(value)} GB`);
     const [what, highest] = figure.querySelectorAll("span");
     text(what, title());
     text(figure.querySelector("b"), name === "rate" && !now ? t("chart.idle", "idle") : shown(now));
@@ -228,7 +237,7 @@ onPage("change", (event) => event.target.closest?.("#machine-exact") && call("ma
 // Progress of the self-test and Tune; one runs at a time.
 area("#machine-test, #machine-tune", (button, { measuring }) => (button.disabled = Boolean(measuring && !measuring.end)));
 area(".h-measuring", (element, { measuring }) => {
-  const mine = measuring?.kind === element.dataset.kind && (!measuring.end || measuring.end.kind !== "finished" || (measuring.said.length && measuring.kind === "Tune"));
+  const mine = measuring && measuring.kind === element.dataset.kind && (!measuring.end || measuring.end.kind !== "finished" || (measuring.said.length && measuring.kind === "Tune"));
   element.hidden = !mine;
   if (!mine) return;
   if (!element.firstElementChild) {
@@ -243,7 +252,8 @@ area(".h-measuring", (element, { measuring }) => {
   const left = { done, total, time: time(measuring.eta_s) };
   const counted = measuring.eta_s ? t("measuring.done-left", "{done} of {total}, about {time} left", left) : t("measuring.done", "{done} of {total}", left);
   const under_way = total ? counted : t("measuring.waits", "waiting for the engine");
-  const closing = { failed: end?.text, stopped: total ? t("measuring.stopped-at", "stopped at {done} of {total}", { done, total }) : t("measuring.stopped", "stopped") }[end?.kind] ?? sentences(measuring.said.map((each) => each.text));
+  const stopped_at = total ? t("measuring.stopped-at", "stopped at {done} of {total}", { done, total }) : t("measuring.stopped", "stopped");
+  const closing = end?.kind === "failed" ? end.text : end?.kind === "stopped" ? stopped_at : sentences(measuring.said.map((each) => each.text));
   text(element.querySelector("p"), end ? closing : under_way);
   text(element.querySelector(".h-heard"), end ? closing : "");
 });
@@ -256,7 +266,7 @@ area("#h-words", (element, { strip, measuring, checked: now_checked }) => {
   testing = measuring?.kind === "SelfTest" && !measuring.end;
   const ends = measuring?.kind === "SelfTest" && measuring.end?.kind === "stopped" && measuring.total;
   stopped = ends ? { done: measuring.done, asked: measuring.total } : null;
-  if (view?.words && checking()) drawBadge(element.querySelector(".h-badge"));
+  if (latest && checking()) drawBadge(element.querySelector(".h-badge"), latest);
   else if (was) asked = ""; // what was found may have changed the plan
   if (!model) model = element.dataset.model ?? "";
   if (!chosen && strip.model && strip.model !== followed) {
@@ -265,6 +275,6 @@ area("#h-words", (element, { strip, measuring, checked: now_checked }) => {
   }
   stamp = strip.plan;
   const end = measuring?.end ? JSON.stringify(measuring.end) : "";
-  if (wanted() !== asked || (end && end !== ended) || (!view?.words && strip.machine && !waits)) refresh();
+  if (wanted() !== asked || (end && end !== ended) || (!latest && strip.machine && !waits)) refresh();
   ended = end;
 });

@@ -5,10 +5,18 @@ import { sure } from "./sure.js";
 import { offerExtra } from "./upkeep.js";
 import { t, time } from "./words.js";
 
+/** @param {number} seconds */
 const minutes = (seconds) => Math.max(1, Math.ceil(seconds / 60));
 let waiting = "", trouble = "";
 
+// The machine that this one helps.
+const helped = () => {
+  const { machines } = live.state;
+  return machines && "lending" in machines ? machines.lending : null;
+};
+
 // One act at a time: some take seconds. What a press changes is drawn from its answer.
+/** @param {string} what */
 async function act(what, given = {}) {
   if (waiting) return false;
   [waiting, trouble] = [what, ""];
@@ -21,22 +29,25 @@ async function act(what, given = {}) {
   return !said.trouble;
 }
 
+/** @param {HTMLElement} button @param {HTMLElement} code */
 function copies(button, code) {
   text(button, t("machines.copy", "Copy"));
   button.addEventListener("click", () => {
-    navigator.clipboard.writeText(code.textContent);
+    navigator.clipboard.writeText(code.textContent ?? "");
     text(button, t("machines.copied", "Copied"));
     setTimeout(() => text(button, t("machines.copy", "Copy")), 1500);
   });
 }
 
 const title = () => `<h2></h2><p class="h-soft"></p>`;
+/** @param {HTMLElement} element */
 function head(element) {
   text(element.querySelector("h2"), t("machines.title", "Several machines"));
   text(element.querySelector("p"), t("machines.why", "Computers that you trust can share the work of pictures and speech. They talk to each other directly, encrypted, with no account. Nothing listens until you switch it on."));
 }
 
 // Without the extra: how to add it.
+/** @param {HTMLElement} element @param {string} command @param {boolean} adds */
 function drawLack(element, command, adds) {
   if (element.dataset.drawn !== "lack") {
     element.dataset.drawn = "lack";
@@ -55,6 +66,7 @@ function drawLack(element, command, adds) {
   if (!adds) text(element.querySelector("code"), command);
 }
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.dataset.drawn = "all";
   element.innerHTML = `${title()}<p class="h-trouble" role="alert" hidden></p>
@@ -65,9 +77,9 @@ function frame(element) {
     <h3></h3><form class="h-lend"><p class="h-one"><input type="text" class="h-field" autocomplete="off" autocapitalize="characters" spellcheck="false"> <button class="h-chip"></button></p><p class="h-chips h-mains"></p><p><label><input type="checkbox" class="h-seen"> <span></span></label></p></form>
     <div class="h-lending"><p class="h-doing" role="status"></p><p class="h-soft h-done"></p><p><label><input type="checkbox" class="h-fetch"> <span></span></label></p><p class="h-soft h-lacked"></p><p class="h-chips"><button type="button" class="h-chip"></button> <button type="button" class="h-chip"></button></p></div>`;
   head(element);
-  const part = (selector) => element.querySelector(selector);
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   text(part("label span"), t("machines.use", "Use other computers"));
-  part(".h-use").addEventListener("change", (event) => act(event.target.checked ? "use" : "use-not"));
+  part(".h-use").addEventListener("change", (/** @type {any} */ event) => act(event.target.checked ? "use" : "use-not"));
   text(part(".h-none"), t("machines.none", "No other computer helps yet."));
   text(part(".h-code > p"), t("machines.code-how", "On the other computer, open Hearth's Machine tab and enter this code under \"Help another computer\", or run in its folder: python3 start.py lend CODE"));
   part(".h-code").setAttribute("aria-label", t("machines.code", "Code for one computer"));
@@ -83,7 +95,7 @@ function frame(element) {
   code.placeholder = t("machines.enter", "The other computer's code");
   code.setAttribute("aria-label", code.placeholder);
   text(part(".h-lend button"), t("machines.help", "Help"));
-  part(".h-lend").addEventListener("submit", async (event) => {
+  part(".h-lend").addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (!code.value.trim()) {
       trouble = t("machines.no-code", "Type the code that the other computer shows: its Machine tab, \"Add a computer\".");
@@ -93,14 +105,17 @@ function frame(element) {
     if (await act("lend", { code: code.value })) code.value = "";
   });
   text(part(".h-fetch + span"), t("machines.fetch", "Fetch the models that it uses, while 10 GB stay free here"));
-  part(".h-fetch").addEventListener("change", (event) => act(event.target.checked ? "fetch" : "fetch-not"));
+  part(".h-fetch").addEventListener("change", (/** @type {any} */ event) => act(event.target.checked ? "fetch" : "fetch-not"));
   text(part(".h-seen + span"), t("machines.be-seen", "Show in this network that this computer would help, and find those that ask"));
-  part(".h-seen").addEventListener("change", (event) => act(event.target.checked ? "be-seen" : "be-seen-not"));
+  part(".h-seen").addEventListener("change", (/** @type {any} */ event) => act(event.target.checked ? "be-seen" : "be-seen-not"));
   const [pause, end] = part(".h-lending").querySelectorAll("button");
-  pause.addEventListener("click", () => act(live.state.machines.lending?.paused ? "help-on" : "pause"));
+  pause.addEventListener("click", () => {
+    const main = helped();
+    act(main?.paused ? "help-on" : "pause");
+  });
   text(end, t("machines.end", "Help no more"));
   end.addEventListener("click", async () => {
-    const main = live.state.machines.lending?.main;
+    const main = helped()?.main;
     if (await sure(t("machines.end-sure", "Help {name} no more? It takes a new code to help it again.", { name: main }), t("machines.end", "Help no more"))) act("lend-not");
   });
 }
@@ -116,8 +131,9 @@ function makeMain() {
   return button;
 }
 
+/** @param {HTMLElement} element @param {NearbyView} nearby @param {UsingView | null} using */
 function drawNearby(element, nearby, using) {
-  const part = (selector) => element.querySelector(selector);
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   part(".h-seen").closest("p").hidden = Boolean(using);
   part(".h-seen").checked = waiting.startsWith("be-seen") ? waiting === "be-seen" : nearby.seen;
   text(part(".h-near"), nearby.lend.length ? t("machines.near", "These in this network would help: {names}", { names: nearby.lend.join(t("word.comma", ", ")) }) : "");
@@ -127,8 +143,9 @@ function drawNearby(element, nearby, using) {
   });
 }
 
+/** @param {HTMLElement} element @param {UsingView | null} using */
 function drawUsing(element, using) {
-  const part = (selector) => element.querySelector(selector);
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   part(".h-using").hidden = !using;
   if (!using) return;
   part(".h-none").hidden = using.machines.length > 0;
@@ -146,6 +163,7 @@ function drawUsing(element, using) {
   list(part(".h-helpers"), using.machines, (each) => each.id, makeMachine, drawMachine);
 }
 
+/** @param {HelperView} each */
 function makeMachine(each) {
   const row = el(`<li class="h-part"><span class="h-sounding"><b></b> <span class="h-badge"></span><br><span class="h-soft"></span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></li>`);
   const [rest, remove] = row.querySelectorAll("button");
@@ -160,6 +178,7 @@ function makeMachine(each) {
   return row;
 }
 
+/** @param {HTMLElement} row @param {HelperView} each */
 function drawMachine(row, each) {
   text(row.querySelector("b"), each.name);
   const badge = row.querySelector(".h-badge"), [rest, remove] = row.querySelectorAll("button");
@@ -172,8 +191,9 @@ function drawMachine(row, each) {
   for (const button of [rest, remove]) button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${each.name}`);
 }
 
+/** @param {HTMLElement} element @param {LendingView | null} lending */
 function drawLending(element, lending) {
-  const part = (selector) => element.querySelector(selector), helps = lending && !lending.removed;
+  const part = (/** @type {string} */ selector) => element.querySelector(selector), helps = lending && !lending.removed;
   part(".h-lend").hidden = Boolean(helps);
   part(".h-lending").hidden = !lending;
   if (!lending) return;
@@ -188,14 +208,15 @@ function drawLending(element, lending) {
 
 area("#h-machines", (element, { machines }) => {
   if (!machines) return;
-  if (machines.command) return drawLack(element, machines.command, machines.adds);
+  if ("command" in machines) return drawLack(element, machines.command, machines.adds);
   if (element.dataset.drawn !== "all") frame(element);
-  const part = (selector) => element.querySelector(selector), use = part(".h-use");
+  const part = (/** @type {string} */ selector) => element.querySelector(selector), use = part(".h-use");
   const wrong = trouble || machines.said;
   part(".h-trouble").hidden = !wrong;
   text(part(".h-trouble"), wrong);
   use.checked = waiting.startsWith("use") ? waiting === "use" : Boolean(machines.using);
   for (const button of element.querySelectorAll(".h-use, .h-more, .h-lend button")) button.disabled = Boolean(waiting) || machines.starting;
+  /** @type {Record<string, string>} */
   const words = { use: t("machines.starting", "switching on…"), "use-not": t("machines.stopping", "switching off…"), lend: t("machines.joining", "asking the other computer…") };
   text(part(".h-busy"), words[waiting] ?? (machines.starting ? words.use : ""));
   drawUsing(element, machines.using);

@@ -4,7 +4,7 @@ import { area, redraw } from "./hearth.js";
 import { t } from "./words.js";
 
 const devices = navigator.mediaDevices; // a browser hides them from pages without encryption, but for this computer's own
-let trouble = devices ? "" : "insecure";
+let /** @type {"" | keyof typeof WORDS} */ trouble = devices ? "" : "insecure";
 
 const WORDS = {
   insecure: () => t("microphone.insecure", "Browsers give no microphone to a page without encryption, such as this one. Record with another app and choose that file."),
@@ -36,13 +36,14 @@ if (devices) {
   addEventListener("unhandledrejection", (event) => trouble && /accessing the microphone/.test(event.reason) && event.preventDefault()); // it is told
 }
 
+/** @param {HTMLElement} clip */
 const tell = (clip) => {
-  const told = Boolean(trouble && clip.querySelector(".microphone"));
+  const told = trouble && clip.querySelector(".microphone") ? trouble : "";
   let note = clip.querySelector(".h-note");
   if (told && !note) clip.querySelector(".audio-container").before((note = el(`<p class="h-note" role="alert"></p>`)));
   if (!told) note?.remove();
-  else text(note, WORDS[trouble]());
-  clip.classList.toggle("h-no-microphone", told && trouble !== "blocked"); // what is allowed meanwhile, Record asks for again
+  else text(note, WORDS[told]());
+  clip.classList.toggle("h-no-microphone", Boolean(told) && told !== "blocked"); // what is allowed meanwhile, Record asks for again
 };
 area("#speak-clip", tell);
 area("#speak-dictation", tell);

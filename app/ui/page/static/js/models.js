@@ -8,10 +8,12 @@ import { openTab } from "./tabs.js";
 import { decimal, sentences, size, t, time } from "./words.js";
 
 const LOOK_MS = 1000;
-let /** @type {View} */ page = null, moves = new Map(), shown = false, known = false;
+let /** @type {ModelsView | null} */ page = null, /** @type {Map<string, DownloadView>} */ moves = new Map(), shown = false, known = false;
 
-const whole = (name) => name?.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
-const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state);
+/** @param {string} name */
+const whole = (name) => name.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
+/** @param {string} id */
+const moving = (id) => ["queued", "running"].includes(moves.get(id)?.state ?? "");
 
 // Run an owner's action; return its trouble in words. The value travels in the body, as a token must not appear in a URL.
 /** @param {string} name @returns {Promise<string>} */
@@ -20,7 +22,8 @@ export const deed = async (name, value = "") => {
   const { trouble = "" } = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
   return trouble || (answer.ok ? "" : t("models.refused", "Hearth refused the request (status {status}). Reload the page and try again.", { status: answer.status }));
 };
-const act = async (name, value, form = null) => {
+/** @param {string} name @param {HTMLFormElement | null} form */
+const act = async (name, value = "", form = null) => {
   const trouble = await deed(name, value);
   say(trouble, form);
   await look();
@@ -28,6 +31,7 @@ const act = async (name, value, form = null) => {
   return trouble;
 };
 // Ask where the person is: how much, under which licence, how long, and whether anything can come now.
+/** @param {string} id */
 async function agreed(id) {
   const { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
   const span = { time: time(seconds) };
@@ -36,6 +40,7 @@ async function agreed(id) {
   const terms = licence && t("models.under", "Licence: {licence}.", { licence });
   return sure(sentences([facts, terms, trouble]), t("models.get", "Download"), "h-go-on");
 }
+/** @param {string} id */
 const got = async (id) => (await agreed(id)) && act("get", id);
 // Return whether it was begun.
 /** @param {string} id */
@@ -48,6 +53,7 @@ export const getModel = async (id) => {
 };
 
 // What went wrong stands in the form it was asked in, else above the cards: the page is longer than a screen.
+/** @param {string} words @param {HTMLFormElement | null} form */
 function say(words, form) {
   for (const line of document.querySelectorAll("#h-models .h-wrong-now")) {
     line.hidden = !words || line.closest("form") !== form;
@@ -68,6 +74,7 @@ async function look() {
   else draw();
 }
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<h2 class="h-heard"></h2><p class="h-trouble h-wrong-now" role="alert" hidden></p><p class="h-soft h-where"></p><section class="h-card h-found"></section><ul class="h-models"></ul>
     <div class="h-doors"><form class="h-card h-add"><h2></h2><p class="h-soft"></p><p class="h-one"><input type="text" class="h-field" autocomplete="off" spellcheck="false"><button class="h-chip"></button></p><p class="h-trouble h-wrong-now" role="alert" hidden></p><ul class="h-list"></ul></form>
@@ -79,7 +86,7 @@ function frame(element) {
   text(add.querySelector("button"), t("models.add", "Add"));
   add.querySelector("input").setAttribute("aria-label", t("models.path", "Full path on this machine"));
   add.querySelector("input").placeholder = t("models.path", "Full path on this machine");
-  add.addEventListener("submit", async (event) => {
+  add.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const input = add.querySelector("input");
     if (!(await act("add", input.value, add))) input.value = "";
@@ -89,13 +96,13 @@ function frame(element) {
   text(token.querySelector("span"), t("token.how", "Some models require you to accept their terms first. Accept them on the model's page, create a token with read access and paste it here. It is stored where Hugging Face's own tools keep it and sent only to Hugging Face."));
   text(token.querySelector("button"), t("token.keep", "Save"));
   token.querySelector("input").setAttribute("aria-label", t("token.label", "Access token"));
-  token.addEventListener("submit", async (event) => {
+  token.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const input = token.querySelector("input"), value = input.value;
     input.value = "";
     if (value) await act("token", value, token);
   });
-  token.addEventListener("click", (event) => event.target.closest(".h-forget") && act("token-away", "", token));
+  token.addEventListener("click", (/** @type {any} */ event) => event.target.closest(".h-forget") && act("token-away", "", token));
 }
 
 function draw() {
@@ -125,9 +132,11 @@ function make() {
     <p class="h-soft h-how" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-does"></p></li>`);
 }
 
+/** @param {HTMLElement} card @param {ModelView} each */
 function update(card, each) {
+  /** @type {Record<string, string>} */
   const kinds = { speech: t("models.speech", "speech"), picture: t("models.picture", "pictures"), hearing: t("models.hearing", "hearing"), seeing: t("models.seeing", "reads pictures") };
-  const move = moves.get(each.id), open = move && move.state !== "done";
+  const move = moves.get(each.id), open = move && move.state !== "done" ? move : null;
   text(card.querySelector("h3"), each.title);
   const fit = card.querySelector(".h-fit");
   fit.className = `h-badge h-fit ${each.fit?.level ?? ""}`;
@@ -147,25 +156,26 @@ function update(card, each) {
   const how = card.querySelector(".h-how");
   how.hidden = !open;
   if (open) {
-    const speed = move.rate ? `${decimal(move.rate / 1e6, 1)} MB/s` : "";
-    const left = move.eta_s != null ? t("models.left", "{time} left", { time: time(move.eta_s) }) : "";
-    const note = move.state === "running" ? move.sentence : "";
-    text(how, [move.word, t("models.of", "{done} of {total}", { done: size(move.done_bytes), total: size(move.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));
+    const speed = open.rate ? `${decimal(open.rate / 1e6, 1)} MB/s` : "";
+    const left = open.eta_s != null ? t("models.left", "{time} left", { time: time(open.eta_s) }) : "";
+    const note = open.state === "running" ? open.sentence : "";
+    text(how, [open.word, t("models.of", "{done} of {total}", { done: size(open.done_bytes), total: size(open.total_bytes) }), speed, left, note].filter(Boolean).join(" · "));
   }
   const trouble = card.querySelector(".h-trouble");
   const wrong = move?.state === "failed" ? move.sentence : each.away;
   trouble.hidden = !wrong;
-  text(trouble, wrong ?? "");
+  text(trouble, wrong);
   does(card.querySelector(".h-does"), each, move);
 }
 
+/** @param {HTMLElement} element @param {ModelView} each @param {DownloadView | undefined} move */
 function does(element, each, move) {
-  const state = `${move?.state} ${move?.cure} ${each.here} ${each.away} ${each.bytes > 0} ${each.lacks} ${each.download} ${page.token}`;
+  const state = `${move?.state} ${move?.cure} ${each.here} ${each.away} ${each.bytes > 0} ${each.lacks} ${each.download} ${page?.token}`;
   if (element.dataset.drawn === state) return;
   element.dataset.drawn = state;
   const held = element.contains(document.activeElement);
   element.innerHTML = "";
-  const add = (label, run) => {
+  const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => {
     const made = makeButton(label, run);
     made.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.title}`);
     element.append(made);

@@ -59,15 +59,17 @@ function chime() {
 }
 
 // By the page, else by the server, as a web view may have no notifications; guests have the page's alone.
+/** @param {SpeechView | PictureView} view */
 function showNotice(view) {
-  const [made] = view.results ?? [], icon = made?.url && view === live.state.picture ? made.url : "hearth/static/icon-64.png";
+  const [made] = view.results, icon = made?.url && view === live.state.picture ? made.url : "hearth/static/icon-64.png";
   if (window.Notification?.permission === "granted") new Notification("Hearth", { body: t("chime.done", "Done."), icon });
   else if (live.state.charts) post("hearth/notify/show", { job: view.job });
 }
 
-let /** @type {View} */ card = null, asked = false;
+let /** @type {PhoneView | null} */ card = null, asked = false;
 const forms = { ntfy: () => "ntfy", webhook: () => t("notify.webhook", "Webhook (JSON)") };
 
+/** @param {"keep" | "try" | "forget"} what @param {object} given @param {HTMLElement} element */
 async function act(what, given, element) {
   const answer = await post(`hearth/notify/${what}`, given), said = await answer.json().catch(() => ({ trouble: t("machines.silent", "Hearth did not respond.") }));
   const told = element.querySelector(".h-trouble");
@@ -77,10 +79,11 @@ async function act(what, given, element) {
   draw(element);
 }
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<h2></h2><p class="h-soft"></p><p class="h-trouble" role="alert" hidden></p><form><p class="h-one"><select class="h-field"></select><input type="password" class="h-field" autocomplete="off" spellcheck="false"></p>
     <p><label><input type="checkbox"> <span></span></label></p><p class="h-chips"><button class="h-chip"></button></p></form><p class="h-soft h-told" role="status"></p>`;
-  const part = (selector) => element.querySelector(selector);
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   text(part("h2"), t("notify.title", "Tell my phone when it is done"));
   text(part(".h-soft"), t("notify.why", "After work of more than a minute Hearth writes to an address of yours: a topic of ntfy (its free app shows it on the phone), or a webhook. Nothing is sent before one is set."));
   text(part("label span"), t("notify.titles", "Also send the first words of what was made"));
@@ -88,7 +91,7 @@ function frame(element) {
   part("select").setAttribute("aria-label", t("notify.form", "Kind of address"));
   part("form input").setAttribute("aria-label", t("notify.address", "Address"));
   for (const [form, name] of Object.entries(forms)) part("select").append(new Option(name(), form));
-  part("form").addEventListener("submit", (event) => {
+  part("form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     act("keep", { address: part("form input").value, kind: part("select").value, titles: part("[type=checkbox]").checked }, element);
     part("form input").value = "";
@@ -96,8 +99,10 @@ function frame(element) {
   part(".h-chips").append(makeButton(t("notify.try", "Send a test"), () => act("try", {}, element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
 }
 
+/** @param {HTMLElement} element */
 function draw(element) {
-  const part = (selector) => element.querySelector(selector);
+  if (!card) return;
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   if (!element.firstElementChild) {
     frame(element);
     [part("select").value, part("[type=checkbox]").checked] = [card.kind, card.titles];
@@ -107,10 +112,10 @@ function draw(element) {
 }
 
 area("#h-notify", async (element) => {
-  if (card && !element.firstElementChild) draw(element);
+  if (!element.firstElementChild) draw(element);
   if (asked || !element.offsetParent) return;
   asked = true;
   card = await ask("hearth/notify").catch(() => null);
   asked = Boolean(card);
-  if (card) draw(element);
+  draw(element);
 });

@@ -11,7 +11,8 @@ import { prompts } from "./samples.js";
 import { sendButton } from "./send.js";
 import { t, time } from "./words.js";
 
-let /** @type {View} */ shown = null, /** @type {View} */ compared = null, weighed = "", known = false;
+let /** @type {{ job?: string, at: number, kept: boolean, cell?: number } | null} */ shown = null, /** @type {PictureResultView | null} */ compared = null;
+let weighed = "", known = false;
 
 area("#h-samples", (element) => offerSamples(element, t("paint.samples", "Sample prompts"), prompts(), "paint-prompt"));
 
@@ -24,7 +25,7 @@ area("#h-prompt", () => prompt.look());
 
 // There is no forecast until the engine has told what machine this is. Guests are never told.
 area("#h-canvas", (_, { strip }) => {
-  if (known || !strip.machine) return;
+  if (known || !strip?.machine) return;
   known = true;
   call("paint.forecast");
 });
@@ -44,10 +45,10 @@ area("#h-canvas", (element, { picture, grid }) => {
     weighed = picture.job;
     if (live.state.charts) call("paint.forecast"); // guests have none
   }
-  const done = picture.results.length ? picture.results : picture.parts;
+  const /** @type {{ url: string }[]} */ done = picture.results.length ? picture.results : picture.parts;
   // A grid's cell stays in view while the grid is painted on, and no longer than it is there.
   const cell = grid?.cells.find(({ result }) => result && result.id === shown?.cell)?.result;
-  if (shown?.job === picture.job ? shown.cell && !cell : !(cell && grid.latest)) shown = { job: picture.job, at: 0, kept: false };
+  if (!shown || (shown.job === picture.job ? shown.cell && !cell : !(cell && grid?.latest))) shown = { job: picture.job, at: 0, kept: false };
   const running = !end && picture.preview;
   const place = shown.kept ? shown.at : done.length - 1;
   const result = shown.cell ? cell : picture.results[place];
@@ -62,10 +63,10 @@ area("#h-canvas", (element, { picture, grid }) => {
     image.alt = t("canvas.alt", "Generated picture");
   }
   image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-  const closing = { finished: () => t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: end.made ?? done.length, time: time(end.elapsed_s, true) }), stopped: () => stopped(done.length) };
+  const closing = end?.kind === "finished" ? t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: end.made, time: time(end.elapsed_s, true) }) : end?.kind === "stopped" ? stopped(done.length) : "";
   const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
   const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
-  drawJob(element, { ...picture, said }, picture.rate || closing[end?.kind]?.() || "");
+  drawJob(element, { ...picture, said }, picture.rate || closing);
   drawActs(element.querySelector(".h-acts"), result);
   const guided = element.querySelector(".h-guided"), map = guided.querySelector("img");
   guided.hidden = !picture.guide;
@@ -81,19 +82,20 @@ area("#h-canvas", (element, { picture, grid }) => {
     return thumb;
   }, (thumb, each) => {
     thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 }));
-    thumb.setAttribute("aria-pressed", !shown.cell && done.indexOf(each) === place);
+    thumb.setAttribute("aria-pressed", !shown?.cell && done.indexOf(each) === place);
   });
 });
 
 function showFull() {
-  const { results } = live.state.picture, cell = live.state.grid?.cells.find(({ result }) => result && result.id === shown.cell)?.result;
-  const pictures = cell ? live.state.grid.cells.map(({ result }) => result).filter(Boolean) : results;
-  showPictures(pictures, cell ? pictures.indexOf(cell) : shown.kept ? shown.at : pictures.length - 1, (one) => [
+  const { results = [] } = live.state.picture ?? {}, { cells = [] } = live.state.grid ?? {}, cell = cells.find(({ result }) => result && result.id === shown?.cell)?.result;
+  const pictures = cell ? cells.flatMap(({ result }) => result ?? []) : results;
+  showPictures(pictures, cell ? pictures.indexOf(cell) : shown?.kept ? shown.at : pictures.length - 1, (one) => [
     [t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: one.id })],
     ...enlargeActs(one),
   ]);
 }
 
+/** @param {HTMLElement} element @param {PictureResultView | null | undefined} result */
 function drawActs(element, result) {
   if (element.dataset.drawn === String(result?.id)) return;
   element.dataset.drawn = String(result?.id);
@@ -111,6 +113,7 @@ function drawActs(element, result) {
   );
 }
 
+/** @param {PictureResultView} result */
 function compareButton(result) {
   const selected = compared?.id === result.id, second = compared && !selected;
   const made = makeButton(second ? t("canvas.compare-with", "Compare with the selected picture") : t("canvas.mark", "Select to compare"), () => compare(result));
@@ -118,6 +121,7 @@ function compareButton(result) {
   return made;
 }
 
+/** @param {PictureResultView} result */
 function compare(result) {
   const first = compared, acts = document.querySelector("#h-canvas .h-acts");
   compared = first ? null : result;
@@ -136,16 +140,16 @@ area("#h-grid", (element, { grid }) => {
   const open = element.dataset.latest === String(grid.latest) ? element.firstElementChild?.open ?? grid.latest : grid.latest;
   const focused = [...element.querySelectorAll("td")].indexOf(document.activeElement?.closest("#h-grid td"));
   Object.assign(element.dataset, { drawn, latest: grid.latest });
-  const cell = ({ result, preview, failed }) => (result ? `<button type="button" class="h-thumb"><img src="${result.url}" alt=""></button>` : preview ? `<img src="${preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
+  const cell = (/** @type {CellView} */ { result, preview, failed }) => (result ? `<button type="button" class="h-thumb"><img src="${result.url}" alt=""></button>` : preview ? `<img src="${preview}" alt="">` : `<span class="h-soft">${failed ? "–" : "…"}</span>`);
   const rows = grid.rows.map((_, y) => `<tr><th scope="row"></th>${grid.columns.map((__, x) => `<td>${cell(grid.cells[y * grid.columns.length + x])}</td>`).join("")}</tr>`);
   element.innerHTML = `<details><summary><h2></h2></summary><div class="h-scroll"><table><thead><tr><td></td>${grid.columns.map(() => `<th scope="col"></th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div><p class="h-chips"></p></details>`;
   element.firstElementChild.open = open;
   text(element.querySelector("h2"), t("grid.title", "{across} in columns, {down} in rows", grid));
-  element.querySelectorAll("thead th").forEach((head, i) => text(head, grid.columns[i]));
-  element.querySelectorAll("tbody th").forEach((head, i) => text(head, grid.rows[i]));
-  element.querySelectorAll("tbody td").forEach((place, i) => {
+  for (const [i, head] of element.querySelectorAll("thead th").entries()) text(head, grid.columns[i]);
+  for (const [i, head] of element.querySelectorAll("tbody th").entries()) text(head, grid.rows[i]);
+  for (const [i, place] of element.querySelectorAll("tbody td").entries()) {
     const { result } = grid.cells[i], button = place.querySelector("button");
-    if (!button) return;
+    if (!result) continue;
     button.setAttribute("aria-label", t("grid.cell", "Show the picture at {column}, {row}", { column: grid.columns[i % grid.columns.length], row: grid.rows[Math.floor(i / grid.columns.length)] }));
     button.setAttribute("aria-pressed", shown?.cell === result.id);
     button.addEventListener("click", () => {
@@ -153,7 +157,7 @@ area("#h-grid", (element, { grid }) => {
       redraw();
       document.querySelector("#h-canvas").scrollIntoView({ block: "nearest", behavior: "smooth" });
     });
-  });
+  }
   element.querySelectorAll("td")[focused]?.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
   if (grid.cells.every((each) => each.result || each.failed)) {
     const sheet = el(`<a class="h-chip" href="hearth/sheet" download="contact sheet.png"></a>`);

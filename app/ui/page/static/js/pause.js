@@ -4,7 +4,6 @@ import { area, live, post, soon } from "./hearth.js";
 import { t } from "./words.js";
 
 const WHEN = { any: () => t("pause.any", "At any time"), hours: () => t("pause.within", "Only between"), away: () => t("pause.while-away", "Only while nobody uses this computer") };
-let /** @type {View} */ view = null;
 
 /** @param {string} what @param {object} given @param {any} told where a refusal is shown */
 async function act(what, given = {}, told = null) {
@@ -15,6 +14,8 @@ async function act(what, given = {}, told = null) {
 }
 
 function open() {
+  const view = live.state.pause;
+  if (!view) return;
   const dialog = el(`<dialog class="h-dialog h-pausing" aria-labelledby="h-pause"><h2 id="h-pause"></h2><p class="h-soft"></p><p class="h-trouble" role="alert" hidden></p>
     <p class="h-one"></p><fieldset><legend></legend></fieldset><form method="dialog"><button class="h-chip"></button></form></dialog>`);
   const [title, why, told, now, plan, close] = ["h2", ".h-soft", ".h-trouble", ".h-one", "fieldset", "form button"].map((each) => dialog.querySelector(each));
@@ -24,26 +25,25 @@ function open() {
   text(close, t("pause.close", "Close"));
   const until = el(`<input type="time" class="h-field" value="${view.end}">`);
   until.setAttribute("aria-label", t("pause.until-label", "Time at which jobs go on"));
-  const hold = async (given) => (await act("hold", given, told)) && dialog.close();
+  const hold = async (/** @type {{ until?: string }} */ given) => (await act("hold", given, told)) && dialog.close();
   now.append(makeButton(t("pause.now", "Pause now"), () => hold({}), "h-chip h-go-on"), makeButton(t("pause.until-go", "Pause until"), () => hold({ until: until.value }), "h-chip"), until);
-  const [begin, end] = ["begin", "end"].map((each) => el(`<input type="time" class="h-field" value="${view[each]}">`));
+  const [begin, end] = [view.begin, view.end].map((each) => el(`<input type="time" class="h-field" value="${each}">`));
   begin.setAttribute("aria-label", t("pause.begin", "Jobs may begin at"));
   end.setAttribute("aria-label", t("pause.end", "Jobs wait from"));
   const send = () => act("plan", { when: dialog.querySelector("fieldset :checked").value, begin: begin.value, end: end.value }, told);
-  for (const when of Object.keys(WHEN)) {
+  for (const [when, word] of Object.entries(WHEN)) {
     const row = el(`<p><label><input type="radio" name="h-when" value="${when}"> <span></span></label></p>`);
-    text(row.querySelector("span"), WHEN[when]());
+    text(row.querySelector("span"), word());
     row.querySelector("input").checked = view.when === when;
     if (when === "hours") row.append(begin, el(`<span aria-hidden="true">–</span>`), end);
     plan.append(row);
   }
-  plan.addEventListener("change", ({ target }) => (target.type === "radio" || dialog.querySelector('[value="hours"]').checked) && send());
+  plan.addEventListener("change", (/** @type {any} */ { target }) => (target.type === "radio" || dialog.querySelector('[value="hours"]').checked) && send());
   show(dialog);
   now.firstElementChild.focus();
 }
 
 area("#h-strip", (element, { strip, queue, pause }) => {
-  view = pause;
   let button = element.querySelector(".h-pause");
   if (!pause) return button?.remove();
   if (!button) {

@@ -6,6 +6,7 @@ import { t } from "./words.js";
 /**
  * @typedef {import("./drawn.js").Frame} Frame
  * @typedef {() => HTMLCanvasElement} Drawing
+ * @typedef {{ name: string, background: Blob, frame?: Frame | null, layers?: Blob[], at_ms: number }} Kept
  * @typedef {{ name: string, picture: Blob, marked?: boolean, frame?: Frame | null, mask?: Drawing | null, framed?: Drawing | null, painted?: HTMLCanvasElement }} Start
  */
 
@@ -15,12 +16,13 @@ sessionStorage.setItem(WINDOW, mine);
 
 export const start = { now: /** @type {Start | null} */ (null), seen: "" }; // seen: the picture's address on this page
 
-const store = new Promise((done, fail) => {
+const /** @type {Promise<IDBDatabase>} */ store = new Promise((done, fail) => {
   const asked = indexedDB.open("hearth", 1);
   asked.onupgradeneeded = () => asked.result.createObjectStore("pictures");
   asked.onsuccess = () => done(asked.result);
   asked.onerror = () => fail(asked.error);
 });
+/** @param {IDBTransactionMode} mode @param {(all: IDBObjectStore) => IDBRequest} act @returns {Promise<any>} */
 async function inStore(mode, act) {
   const asked = act((await store).transaction("pictures", mode).objectStore("pictures"));
   return new Promise((done, fail) => {
@@ -30,7 +32,9 @@ async function inStore(mode, act) {
 }
 // Those of windows that are long gone.
 store.then((opened) => {
-  opened.transaction("pictures", "readwrite").objectStore("pictures").openCursor().onsuccess = ({ target: { result: each } }) => {
+  const asked = opened.transaction("pictures", "readwrite").objectStore("pictures").openCursor();
+  asked.onsuccess = () => {
+    const each = asked.result;
     if (!each) return;
     if (each.value.at_ms < Date.now() - DAY_MS) each.delete();
     each.continue();
@@ -58,15 +62,16 @@ async function keep() {
   const { now } = start, kept = now && { name: now.name, background: now.picture, frame: now.frame, layers: now.marked && now.painted ? [await toBlob(now.painted)] : [], at_ms: Date.now() };
   await put(mine, kept);
 }
+/** @param {string} key @param {Kept | null} kept */
 const put = (key, kept) => inStore("readwrite", (all) => (kept ? all.put(kept, key) : all.delete(key))).catch(() => {});
 
 /** Keep another picture of this window's, or forget it. @param {string} what @param {{ name: string, background: Blob } | null} kept */
 export const keepPicture = (what, kept) => put(`${mine} ${what}`, kept && { ...kept, at_ms: Date.now() });
 
-/** @param {string} what @returns {Promise<View>} */
+/** @param {string} what @returns {Promise<Kept | null | undefined>} */
 export const readPicture = (what) => inStore("readonly", (all) => all.get(`${mine} ${what}`)).catch(() => null);
 
-/** What was there before a reload. @returns {Promise<View>} */
+/** What was there before a reload. @returns {Promise<Kept | null | undefined>} */
 export const readStart = () => inStore("readonly", (all) => all.get(mine)).catch(() => null);
 
 const sent = new WeakMap(); // what was uploaded, by its blob

@@ -3,12 +3,13 @@
 import { el, text, wave } from "./elements.js";
 import { t, time } from "./words.js";
 
+/** @param {number} exact */
 const clock = (exact, seconds = Math.round(exact)) => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 const FLAT = Array(96).fill(0);
 
 // `pace`: the speed at which it sounds, its pitch as it is, where the file itself has the voice's own.
-/** @param {View} of */
-export const makePlayer = ({ url, peaks, seconds, label, pace = 1 }) => {
+/** @param {{ url?: string, peaks?: number[], seconds?: number, label: string, pace?: number }} of */
+export const makePlayer = ({ url = "", peaks, seconds, label, pace = 1 }) => {
   const player = el(`<div class="h-player"><button type="button" class="h-round"><i aria-hidden="true"></i></button><div class="h-seek">
     <svg class="h-wave quiet" aria-hidden="true"></svg><svg class="h-wave" aria-hidden="true"></svg><input type="range" min="0" max="1000" value="0"></div>
     <span class="h-soft h-clock"></span><audio preload="none"></audio></div>`);

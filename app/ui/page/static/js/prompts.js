@@ -32,14 +32,17 @@ onPage("keydown", (event) => {
   if (line) text(line, to ? t("prompts.earlier", "Earlier prompt {n} of {total}", { n: to, total: all.length }) : t("prompts.own", "What you were typing"));
 });
 
-let /** @type {View[] | null} */ styles = null;
+let /** @type {StyleView[] | null} */ styles = null;
+/** @param {string} name @param {Partial<StyleView>} value */
 const act = (name, value) => post(`hearth/styles/${name}`, value);
 const load = async () => ((styles = (await ask("hearth/styles")).styles), draw());
 
 // The comma is the model's, whatever the page's language.
+/** @param {string} words @param {string} more */
 const behind = (words, more) => (words && more ? words.concat(", ", more) : words || more);
 
 // The prompt in a style's text, and what the style does not want added to what the prompt does not.
+/** @param {StyleView} style */
 function apply({ name, prompt, negative: unwanted }) {
   const words = box().value.trim(), now = negative()?.value.trim() ?? "";
   const made = prompt.includes(PLACE) ? prompt.replaceAll(PLACE, () => words) : behind(words, prompt);
@@ -47,6 +50,7 @@ function apply({ name, prompt, negative: unwanted }) {
   rewriteAll({ [FIELD]: made, ...(negative() && without !== now ? { "paint-negative": without } : {}) }, t("styles.used", "The style “{name}” was put around your prompt.", { name }));
 }
 
+/** @param {HTMLFormElement} form @param {HTMLElement} said */
 async function keep(form, said) {
   const [name, prompt, unwanted] = [...form.querySelectorAll("input, textarea")].map((each) => each.value);
   const answer = await act("keep", { name, prompt, negative: unwanted }), { trouble = "" } = await answer.json();
@@ -84,7 +88,7 @@ function edit() {
   text(save, t("token.keep", "Save"));
   text(close, t("compare.close", "Close"));
   close.addEventListener("click", () => dialog.close());
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     if (!(await keep(form, form.querySelector(".h-trouble")))) return;
     [name.value, prompt.value, unwanted.value] = ["", "", ""];
@@ -95,7 +99,7 @@ function edit() {
   name.focus();
 }
 
-const lines = () => (box()?.value ?? "").split("\n").map((each) => each.trim()).filter(Boolean);
+const lines = () => (box()?.value ?? "").split("\n").map((/** @type {string} */ each) => each.trim()).filter(Boolean);
 
 function draw() {
   const row = document.querySelector("#h-prompts");

@@ -6,11 +6,13 @@ import { drawScript } from "./player.js";
 import { sure } from "./sure.js";
 import { t } from "./words.js";
 
+/** @param {string} job @param {string} what */
 const act = (job, what) => post(`hearth/queue/${job}/${what}`);
 const owner = () => Boolean(live.state.charts);
 
 let begun = "";
 // A job that has begun since the page last heard of it runs on, and the answer says so.
+/** @param {QueueView[]} jobs */
 async function remove(jobs) {
   begun = "";
   await Promise.all(jobs.map(async ({ id }) => (begun = (await (await act(id, "remove")).json().catch(() => ({}))).trouble ?? begun)));
@@ -46,7 +48,7 @@ function open() {
   const all = dialog.querySelector(".h-all");
   text(all, t("queue.empty", "Clear queue"));
   all.addEventListener("click", async () => {
-    const jobs = live.state.queue;
+    const jobs = live.state.queue ?? [];
     if (await sure(t("queue.sure", "Remove {n} waiting {n:job|jobs}? This cannot be undone.", { n: jobs.length }), t("queue.empty", "Clear queue"))) remove(jobs);
   });
   begun = "";
@@ -54,6 +56,7 @@ function open() {
   show(dialog);
 }
 
+/** @param {HTMLElement} dialog */
 function draw(dialog) {
   const queue = live.state.queue ?? [], none = !queue.length, making = live.state.making ? [live.state.making] : [];
   text(dialog.querySelector("p"), begun || (none ? t("queue.none", "The queue is empty.") : ""));
@@ -71,7 +74,7 @@ function draw(dialog) {
     return row;
   }, (row, job) => {
     const [up, out] = row.querySelectorAll("button"), runs = !job.place; // it is stopped in its tab
-    text(row.querySelector(".h-number"), runs ? t("queue.now", "now") : job.place);
+    text(row.querySelector(".h-number"), runs ? t("queue.now", "now") : String(job.place));
     row.classList.toggle("h-now", runs);
     [up.hidden, up.disabled, out.hidden] = [runs || !owner(), job.place === 1, runs];
   });
@@ -87,8 +90,8 @@ area("#h-strip", (element, { standing }) => {
     banner = el(`<div id="h-interrupted" class="h-standing" role="alert"><span></span></div>`);
     banner.dataset.cure = standing.cure;
     element.after(banner);
-    const add = (label, run) => banner.append(makeButton(label, run, "h-chip"));
-    const engine = async (deed) => {
+    const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => banner.append(makeButton(label, run, "h-chip"));
+    const engine = async (/** @type {"again" | "repair"} */ deed) => {
       const answer = await ask(`hearth/engine/${deed}`, { method: "POST" });
       if (answer.text) banner.dataset.line = answer.text;
     };
@@ -102,7 +105,7 @@ area("#h-strip", (element, { standing }) => {
 });
 
 // What was damaged and mended, and what the page itself tells: shown until it is read.
-let /** @type {View[]} */ own = [];
+let /** @type {NoticeView[]} */ own = [];
 area("#h-strip", (element, { notices, standing }) => {
   let banner = document.querySelector("#h-interrupted.h-notice");
   const [notice] = [...(notices ?? []), ...own];
@@ -143,11 +146,11 @@ area("#h-strip", (element, { interrupted, notices, standing }) => {
 
 // One after the other, so that they keep their order.
 async function goOn() {
-  for (const job of live.state.interrupted.jobs) await act(job, "go-on");
+  for (const job of live.state.interrupted?.jobs ?? []) await act(job, "go-on");
   soon();
 }
 async function letGo() {
-  const { jobs, kept } = live.state.interrupted;
+  const { jobs, kept } = live.state.interrupted ?? { jobs: [], kept: false };
   if (jobs.length > 1 && !(await sure(t("interrupted.sure", "Discard {n} interrupted {n:job|jobs}? Finished parts are kept.", { n: jobs.length }), t("interrupted.off-all", "Discard all")))) return;
   for (const job of jobs) await act(job, "let-go");
   if (kept) own = [{ id: "", text: t("interrupted.kept", "Discarded. What was finished of it is kept on the Shelf.") }];

@@ -6,14 +6,18 @@ import { told } from "./told.js";
 import { sentences, t } from "./words.js";
 
 const LONG = 20_000; // characters; as if typed, more take the browser seconds
-const TABS = { speak: ["speak-text"], paint: ["paint-prompt", "paint-negative"] };
+const /** @type {Record<StartTab, string[]>} */ TABS = { speak: ["speak-text"], paint: ["paint-prompt", "paint-negative"] };
 const copied = new Map(); // field -> words that a sample or an earlier creation put there: they are not lost
-const reused = {}; // tab -> its words from before an earlier creation's settings came
+const /** @type {Partial<Record<StartTab, Record<string, string>>>} */ reused = {}; // tab -> its words from before an earlier creation's settings came
 let rewriting = false;
 
+/** @param {string} id */
 const box = (id) => document.querySelector(`#${id} textarea, #${id} input`);
+/** @param {string} id */
 const tabOf = (id) => (TABS.speak.includes(id) ? "speak" : "paint");
+/** @param {StartTab} tab */
 const note = (tab) => document.querySelector(`#${TABS[tab][0]} + .h-rewritten`);
+/** @param {StartTab} tab @returns {Record<string, string>} */
 const read = (tab) => Object.fromEntries(TABS[tab].filter(box).map((id) => [id, box(id).value]));
 
 /** Write into a field so that Ctrl Z takes it back. @param {string} id @param {string} words */
@@ -31,6 +35,7 @@ export function write(id, words) {
 
 // Say what replaced these words, and offer them back; those that a person wrote are kept with the drafts: before the others, or,
 // where one of the others came back, behind them, so that one press after another brings them all.
+/** @param {Record<string, string>} before @param {string} said */
 const offerBack = (before, said, behind = false) => {
   const tab = tabOf(Object.keys(before)[0]);
   const written = Object.entries(before).filter(([id, words]) => words.trim() && copied.get(id) !== words);
@@ -69,6 +74,7 @@ export const putScript = (words) => {
   pressed?.focus({ preventScroll: true });
 };
 
+/** @param {string} id @param {string} words @param {string} name */
 const useSample = (id, words, name) => {
   const before = box(id).value, pressed = /** @type {HTMLElement} */ (document.activeElement);
   write(id, words);
@@ -119,7 +125,7 @@ for (const id of Object.values(TABS).flat()) {
   });
 }
 
-for (const [tab, place] of [["speak", "#h-scripts"], ["paint", "#h-samples"]]) {
+for (const [tab, place] of /** @type {[StartTab, string][]} */ ([["speak", "#h-scripts"], ["paint", "#h-samples"]])) {
   area(place, (element) => {
     const kept = Object.fromEntries(TABS[tab].filter(box).map((id) => [id, next(id)]).filter(([, words]) => words));
     const chip = element.querySelector(".h-earlier");
@@ -130,8 +136,10 @@ for (const [tab, place] of [["speak", "#h-scripts"], ["paint", "#h-samples"]]) {
   });
 }
 
+/** @param {string} id */
 const next = (id) => earlier(id).find((words) => words !== box(id).value);
 
+/** @param {StartTab} tab */
 function bringBack(tab) {
   const before = read(tab);
   for (const id of Object.keys(before)) if (next(id)) write(id, next(id) ?? "");
@@ -145,12 +153,12 @@ onPage("input", ({ target }) => {
 });
 
 // Names become speakers' tags, from the last on, so that the places of the others hold.
-/** @param {View[]} tags */
+/** @param {TagView[]} tags */
 export const giveVoices = (tags) => {
   let words = document.querySelector("#speak-text textarea").value;
   if (words.length !== tags[0].length) return; // it was typed on; the next answer knows
   for (const { begin, end, name } of [...tags].reverse()) words = `${words.slice(0, begin)}[${name}] ${words.slice(end)}`;
-  const narrated = words.slice(words.indexOf("[")).split("\n").some((each) => each.trim() && !/^\s*\[/.test(each));
+  const narrated = words.slice(words.indexOf("[")).split("\n").some((/** @type {string} */ each) => each.trim() && !/^\s*\[/.test(each));
   const said = t("rewritten.tags", "Each name is a tag now. Choose the voices below.");
   rewrite("speak-text", words, sentences([said, narrated && t("rewritten.narrated", "Lines without a name go to the one who spoke before.")]));
 };

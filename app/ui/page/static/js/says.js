@@ -6,12 +6,14 @@ import { t } from "./words.js";
 
 const CONTEXT = 180, WAIT_MS = 250, TEXT_MOST = 200_000; // letters of a sentence that is heard, and of a script that goes with it
 const sound = new Audio();
-let /** @type {View} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0;
-let look = () => {}, /** @type {View} */ offer = null, takenBack = /** @type {null | (() => unknown)} */ (null);
+/** @typedef {SaidView & { own?: boolean }} Said */
+let /** @type {SaysView} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0;
+let look = () => {}, /** @type {HTMLElement | null} */ offer = null, takenBack = /** @type {null | (() => unknown)} */ (null);
 
 const shelf = () => document.querySelector("#h-says");
 const box = () => document.querySelector("#speak-text textarea");
 const field = () => document.querySelector("#speak-says textarea, #speak-says input");
+/** @returns {Record<string, string>} */
 const own = () => {
   try {
     return JSON.parse(field()?.value || "{}");
@@ -21,7 +23,7 @@ const own = () => {
 };
 
 // How many words of the script are said differently, as its check says.
-/** @param {View} view @param {() => void} again */
+/** @param {ScriptView} view @param {() => void} again */
 export const saidDifferently = (view, again) => {
   look = again;
   const title = shelf()?.querySelector("summary");
@@ -47,7 +49,7 @@ area("#h-says", (element, { charts }) => {
   text(element.querySelector(".h-hear"), t("says.hear", "Hear it"));
   text(element.querySelector(".h-put"), t("says.put", "Say it so"));
   element.querySelector(".h-hear").addEventListener("click", () => hear(word.value, spoken.value));
-  element.querySelector("form").addEventListener("submit", (event) => {
+  element.querySelector("form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     put(word.value, spoken.value, scope.value === "all");
   });
@@ -71,17 +73,20 @@ async function load() {
 function draw() {
   const element = shelf(), wanted = element.querySelector(".h-search").value.trim().toLowerCase();
   const mine = Object.entries(own()).map(([word, spoken]) => ({ word, spoken, own: true })).filter(({ word, spoken }) => `${word} ${spoken}`.toLowerCase().includes(wanted));
-  list(element.querySelector("ul"), [...mine, ...everywhere.rows], (each) => `${each.own} ${each.word} ${each.spoken}`, makeRow);
+  const /** @type {Said[]} */ rows = [...mine, ...everywhere.rows];
+  list(element.querySelector("ul"), rows, (each) => `${each.own} ${each.word} ${each.spoken}`, makeRow);
   element.querySelector(".h-search").hidden = everywhere.all + mine.length < 6 && !wanted;
   const more = everywhere.found - everywhere.rows.length;
   text(element.querySelector(".h-more"), more > 0 ? t("says.more", "{n} more: search for them.", { n: more }) : "");
 }
 
+/** @param {Said} each */
 function makeRow(each) {
   const row = el(`<li><div><b></b> <span></span> <span class="h-soft"></span></div><span class="h-chips"></span></li>`), [said, where] = row.querySelectorAll("div span");
   text(row.querySelector("b"), each.word);
   text(said, `\u2192 ${each.spoken}`);
   text(where, each.own ? t("says.here", "in this script") : t("says.all", "everywhere"));
+  /** @param {string} label @param {() => unknown} run */
   const named = (label, run) => {
     const button = makeButton(label, run, "h-chip");
     button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.word}`);
@@ -96,6 +101,7 @@ function makeRow(each) {
 }
 
 // Fill the form; `mine`: it is of this script alone.
+/** @param {string} word */
 function open(word, spoken = "", mine = true) {
   const element = shelf(), form = element.querySelector("form");
   [before, beforeOwn] = [spoken ? word : "", mine];
@@ -110,12 +116,14 @@ function open(word, spoken = "", mine = true) {
 }
 
 // Where the word is heard: where it is selected, else where it stands first.
+/** @param {string} word */
 function placeOf(word) {
   const words = box()?.value ?? "", chosen = words.slice(box()?.selectionStart, box()?.selectionEnd).trim() === word;
   return chosen ? box().selectionStart : words.indexOf(word);
 }
 
 // The sentence around it.
+/** @param {string} word */
 function sentenceOf(word) {
   const words = box()?.value ?? "", at = placeOf(word);
   if (at < 0) return "";
@@ -131,6 +139,7 @@ function tell(words, undo = null) {
   if (undo) line.append(" ", makeButton(t("shelf.undo", "Undo"), () => takenBack?.(), "h-chip"));
 }
 
+/** @param {string} name */
 async function act(name, asked = {}) {
   const answer = await post(`hearth/says/${name}`, asked);
   if (answer.ok) return answer;
@@ -139,6 +148,7 @@ async function act(name, asked = {}) {
   return null;
 }
 
+/** @param {string} word @param {string} spoken */
 async function hear(word, spoken) {
   const button = shelf().querySelector(".h-hear");
   tell(t("says.hearing", "Speaking \u2026"));
@@ -154,12 +164,14 @@ async function hear(word, spoken) {
   sound.play().catch(() => {});
 }
 
+/** @param {Record<string, string>} rows */
 const keepOwn = (rows) => {
   fill("speak-says", Object.keys(rows).length ? JSON.stringify(rows) : "");
   draw();
   look();
 };
 
+/** @param {string} word @param {string} spoken @param {boolean} all */
 async function put(word, spoken, all) {
   const mine = own(), answer = await act(all ? "put" : "check", { word, spoken, before: before && !beforeOwn ? before : "" });
   if (!answer) return;
@@ -180,6 +192,7 @@ async function put(word, spoken, all) {
   tell(all ? t("says.kept-all", "{word} is said so in every script from now on.", { word }) : t("says.kept", "{word} is said so in this script.", { word }), all ? back : () => keepOwn(mine) ?? tell(""));
 }
 
+/** @param {Said} each */
 async function remove(each) {
   const mine = own(), words = t("says.removed", "{word} is read as it is written again.", { word: each.word });
   if (each.own) {
@@ -201,6 +214,7 @@ async function back() {
   tell(t("edit.undone", "Undone."));
 }
 
+/** @param {File} file */
 async function take(file) {
   const body = new FormData();
   body.append("file", file);
@@ -222,17 +236,17 @@ function offerWord() {
   if (!words || words.length > 60 || /[\n[\]()]/.test(words) || !/[\p{L}\p{N}]/u.test(words) || words.split(/\s+/).length > 6 || !shelf()?.firstElementChild || shelf().hidden) return close();
   if (offer?.dataset.word === words) return;
   close();
-  offer = el(`<div class="h-say" role="group"></div>`);
-  offer.dataset.word = words;
-  offer.append(makeButton(t("says.offer", "Say \u201c{word}\u201d differently", { word: words }), () => {
+  const made = (offer = el(`<div class="h-say" role="group"></div>`));
+  made.dataset.word = words;
+  made.append(makeButton(t("says.offer", "Say \u201c{word}\u201d differently", { word: words }), () => {
     close();
     open(words, own()[words] ?? "", true);
   }, "h-chip"));
-  document.querySelector("#speak-text").append(offer);
+  document.querySelector("#speak-text").append(made);
 }
 
 document.addEventListener("selectionchange", () => setTimeout(offerWord, 0));
-onPage("focusout", ({ target, relatedTarget }) => target === box() && !offer?.contains(relatedTarget) && setTimeout(() => !offer?.contains(document.activeElement) && close(), 150));
+onPage("focusout", ({ target, relatedTarget }) => target === box() && !offer?.contains(/** @type {Node | null} */ (relatedTarget)) && setTimeout(() => !offer?.contains(document.activeElement) && close(), 150));
 onPage("keydown", (event) => {
   if (event.key !== "Escape" || !offer) return;
   event.stopPropagation(); // it would stop a job

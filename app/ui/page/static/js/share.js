@@ -9,11 +9,11 @@ const limits = () => [
   ["batch", t("share.batch", "Pictures per job")], ["waiting", t("share.waiting", "Jobs in the queue")],
   ["waiting_all", t("share.waiting-all", "Jobs of all guests in the queue (beyond it, one each)")], ["share", t("share.share", "Share of each hour (up to 1)")],
 ];
-const ways = {
+const /** @type {Record<string, () => [string, string]>} */ ways = {
   home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
   link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
 };
-let /** @type {View} */ panel = null, password = "", shown = "", timer = 0;
+let /** @type {HTMLDialogElement | null} */ panel = null, password = "", shown = "", timer = 0;
 
 // Only the owner's state has charts, and only the owner may share.
 area(".h-switches", (element, { charts }) => {
@@ -30,6 +30,7 @@ function share() {
   look();
 }
 
+/** @returns {HTMLDialogElement} */
 function made() {
   const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
     <p class="h-trouble" role="alert" hidden></p>
@@ -40,7 +41,7 @@ function made() {
       <h3></h3><p class="h-soft h-none"></p><ul class="h-guests"></ul><button type="button" class="h-end"></button></div>
     <details><summary></summary><div class="h-limits"></div></details>
     <form method="dialog"><button class="h-chip"></button></form></dialog>`);
-  const part = (selector) => dialog.querySelector(selector);
+  const part = (/** @type {string} */ selector) => dialog.querySelector(selector);
   text(part("h2"), t("share.title", "Let others speak and paint here"));
   text(part(".h-why"), t("share.why", "They get a link and a password. They see only what they make themselves, and your own jobs always go first."));
   text(part(".h-begin legend"), t("share.where", "Where your guests are"));
@@ -69,7 +70,7 @@ function made() {
     const row = el(`<label><span></span> <input type="number" min="0" step="${name === "share" ? 0.05 : 1}"></label>`);
     row.dataset.limit = name;
     text(row.firstElementChild, label);
-    row.lastElementChild.addEventListener("change", (event) => act("limits", { [name]: Number(event.target.value) }));
+    row.lastElementChild.addEventListener("change", () => act("limits", { [name]: Number(row.lastElementChild.value) }));
     part(".h-limits").append(row);
   }
   dialog.addEventListener("close", () => clearTimeout(timer));
@@ -77,6 +78,7 @@ function made() {
   return dialog;
 }
 
+/** @param {keyof typeof ways} way */
 function choice(way) {
   const row = el(`<label><input type="radio" name="h-way" value="${way}"> <span><b></b><br><small class="h-soft"></small></span></label>`);
   const [name, why] = ways[way]();
@@ -85,7 +87,9 @@ function choice(way) {
   return row;
 }
 
+/** @param {string} what */
 async function act(what, given = {}) {
+  if (!panel) return;
   const busy = panel.querySelector(".h-begin button");
   busy.disabled = true;
   text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
@@ -99,42 +103,46 @@ async function act(what, given = {}) {
   if (!view.trouble) draw(view);
 }
 
+/** @type {ShareView} */
+const SHUT = { open: false, limits: {} };
+
 async function look() {
   clearTimeout(timer);
   if (!panel?.open) return;
-  draw(await ask("hearth/share").catch(() => ({ open: false, hours: [], limits: {} })));
+  draw(await ask("hearth/share").catch(() => SHUT));
   timer = setTimeout(look, LOOK_MS);
 }
 
+/** @param {ShareView} view */
 function draw(view) {
-  const part = (selector) => panel.querySelector(selector);
-  if (view.password) password = view.password;
-  if (!view.open) password = "";
+  const part = (/** @type {string} */ selector) => panel?.querySelector(selector);
+  password = view.open ? (view.password ?? password) : "";
   part(".h-begin").hidden = view.open;
   part(".h-running").hidden = !view.open;
   const select = part("select");
-  if (!select.options.length) {
-    for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), hours));
+  if (!view.open && !select.options.length) {
+    for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), String(hours)));
     for (const way of view.ways ?? []) part("fieldset").append(choice(way));
-    (panel.querySelector("fieldset input") ?? {}).checked = true;
+    (part("fieldset input") ?? {}).checked = true;
   }
-  for (const row of panel.querySelectorAll("[data-limit]")) {
-    if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits?.[row.dataset.limit] ?? "";
+  for (const row of panel?.querySelectorAll("[data-limit]") ?? []) {
+    if (document.activeElement !== row.lastElementChild) row.lastElementChild.value = view.limits[row.dataset.limit] ?? "";
   }
   if (!view.open) return;
   text(part(".h-left"), t("share.left", "Ends in {time}", { time: time(view.left_s) }));
   part(".h-lost").hidden = !view.lost;
-  text(part(".h-lost"), view.lost);
-  text(part(".h-address"), view.address);
-  if (shown !== view.qr) part(".h-qr").innerHTML = shown = view.qr;
+  text(part(".h-lost"), view.lost ?? "");
+  text(part(".h-address"), view.address ?? "");
+  if (shown !== view.qr) part(".h-qr").innerHTML = shown = view.qr ?? "";
   part(".h-secret").hidden = !password;
   text(part(".h-secret code"), password);
   const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
   text(part(".h-secret .h-soft"), once);
   const plain = t("share.plain", "The connection is not encrypted: use it in a network whose people you trust.");
-  text(part(".h-advice"), view.at_home ? sentences([view.advice, view.address.startsWith("http:") && plain]) : "");
-  part(".h-none").hidden = view.guests.length > 0;
-  list(part(".h-guests"), view.guests, (each) => each.id, (each) => {
+  text(part(".h-advice"), view.at_home ? sentences([view.advice, view.address?.startsWith("http:") && plain]) : "");
+  const { guests = [] } = view;
+  part(".h-none").hidden = guests.length > 0;
+  list(part(".h-guests"), guests, (each) => each.id, (each) => {
     const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
     text(row.querySelector("b"), each.name || t("share.unnamed", "unnamed guest"));
     text(row.querySelector("button"), t("share.away", "Remove"));

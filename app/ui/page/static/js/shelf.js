@@ -13,10 +13,12 @@ import { gb, size, t, time } from "./words.js";
 
 const WAIT_MS = 180, DAY_MS = 86_400_000, WORDS_MOST = 300, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
 const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", until: "" };
-const picked = new Map(); // id -> the creation
-const unfolded = new Map(); // id -> what its script made before it was edited
-let deleted = []; // ids since the tab was opened; Undo restores them all
-let timer = 0, /** @type {View} */ page = null, seen = "";
+/** @typedef {CreationView & { before?: boolean }} Creation before: what its script made earlier */
+/** @typedef {[label: string, run: string | (() => unknown), kind?: string]} Row of a menu: what it does, or the address of a file */
+const /** @type {Map<number, CreationView>} */ picked = new Map(); // id -> the creation
+const /** @type {Map<number, CreationView[]>} */ unfolded = new Map(); // id -> what its script made before it was edited
+let /** @type {number[]} */ deleted = []; // ids since the tab was opened; Undo restores them all
+let timer = 0, /** @type {ShelfView | null} */ page = null, seen = "";
 
 const owner = () => Boolean(live.state.charts); // a guest sees what is theirs, and changes nothing here
 
@@ -40,6 +42,7 @@ async function refresh() {
   for (const id of unfolded.keys()) unfold(id);
 }
 
+/** @param {number} id */
 async function unfold(id) {
   const { creations } = await ask(`hearth/shelf?earlier=${id}`).catch(() => ({ creations: [] }));
   if (creations.length) unfolded.set(id, creations);
@@ -47,12 +50,13 @@ async function unfold(id) {
   draw();
 }
 /** @type {import("./albums.js").Shelf} */
-const shelf = { page: () => page, look, picked, tell, change: (to) => (Object.assign(look, { skip: 0 }, to), refresh()) };
+const shelf = { page: () => /** @type {ShelfView} */ (page), look, picked, tell, change: (to) => (Object.assign(look, { skip: 0 }, to), refresh()) };
 const later = () => {
   clearTimeout(timer);
   timer = setTimeout(refresh, WAIT_MS);
 };
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
     <select class="h-field h-album-pick" hidden></select><label class="h-until"><span></span> <input type="date" class="h-field"></label>
@@ -90,8 +94,9 @@ function frame(element) {
   text(project, t("project.open", "Open a project file"));
   project.addEventListener("click", () => file.click());
   file.addEventListener("change", () => openProject(file.files[0]).finally(() => (file.value = "")));
-  element.querySelector(".h-audiobook").addEventListener("click", ({ target }) => saveJoined(target, "audiobook"));
-  element.querySelector(".h-mp3").addEventListener("click", ({ target }) => saveJoined(target, "mp3"));
+  const [book, mp3] = [element.querySelector(".h-audiobook"), element.querySelector(".h-mp3")];
+  book.addEventListener("click", () => saveJoined(book, "audiobook"));
+  mp3.addEventListener("click", () => saveJoined(mp3, "mp3"));
   const empty = element.querySelector(".h-empty-bin");
   empty.addEventListener("click", async () => {
     if (!(await sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
@@ -113,11 +118,13 @@ export async function openProject(file) {
 }
 
 // Give the focus to what has taken a pressed button's place; whoever went elsewhere meanwhile keeps theirs.
+/** @param {HTMLElement | null} element @param {Element | null} from */
 function follow(element, from = document.body) {
   if ([from, document.body].some((each) => each === document.activeElement)) element?.focus({ preventScroll: true });
 }
 
 // Moving to the bin needs no confirmation: it can be undone.
+/** @param {number[]} ids @param {Element | null} [from] */
 function undoable(ids, from) {
   deleted = ids;
   const note = document.querySelector("#h-shelf .h-undo");
@@ -137,6 +144,7 @@ function undoable(ids, from) {
 }
 
 // Show what stands in the way, if anything does; return it.
+/** @param {Pick<Response, "json">} answer */
 async function tell(answer) {
   const trouble = document.querySelector("#h-shelf .h-trouble");
   const { trouble: words } = await answer.json();
@@ -145,6 +153,7 @@ async function tell(answer) {
   return words;
 }
 
+/** @param {number} id @param {string} name */
 async function act(id, name) {
   const from = document.activeElement;
   const answer = await post(`hearth/shelf/${id}/${name}`);
@@ -178,29 +187,32 @@ function draw() {
   drawTags(element.querySelector(".h-tag-row"), shelf);
   drawAlbum(element.querySelector(".h-album"), shelf);
   drawBefore(element.querySelector(".h-before"), shelf);
-  list(element.querySelector(".h-shelf"), byDay(page.creations).flatMap((each) => [each, ...withEarlier(each)]), (each) => (each.day ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
+  list(element.querySelector(".h-shelf"), byDay(page.creations), (each) => ("day" in each ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
   const pages = element.querySelector(".h-pages");
   pages.innerHTML = "";
-  const turn = (label, skip) => pages.append(makeButton(label, () => ((look.skip = skip), refresh())));
+  const turn = (/** @type {string} */ label, /** @type {number} */ skip) => pages.append(makeButton(label, () => ((look.skip = skip), refresh())));
   if (look.skip) turn(t("shelf.newer", "Newer"), Math.max(0, look.skip - 60));
   if (page.more) turn(t("shelf.older", "Older"), look.skip + 60);
   // What the parts take, and that the oldest go: only the owner's disk.
-  const { scripts, bytes, most_bytes } = page.kept ?? {};
+  const { scripts, bytes = 0, most_bytes = 0 } = page.kept ?? {};
   text(element.querySelector(".h-kept-parts"), !scripts ? "" : t("shelf.kept", "Parts of {n} {n:script|scripts} are kept to be heard, redone and resumed: {now} of at most {most}. The oldest go first.", { n: scripts, now: size(bytes), most: size(most_bytes) }));
   zip();
 }
 
 // After a creation stands what its script made before, where that is unfolded and not on the page by itself.
+/** @param {CreationView} creation @returns {Creation[]} */
 const withEarlier = ({ id, earlier }) => {
   const rest = (earlier && unfolded.get(id)) || [];
-  return rest.filter((each) => !page.creations.some((one) => one.id === each.id)).map((each) => ({ ...each, before: true }));
+  return rest.filter((each) => !page?.creations.some((one) => one.id === each.id)).map((each) => ({ ...each, before: true }));
 };
 
-// Creations with a line before those of each day.
+// Creations with a line before those of each day, and what is unfolded behind them.
+/** @param {CreationView[]} creations */
 const byDay = (creations) => creations.flatMap((each, i) => {
   const [day, before] = [each, creations[i - 1]].map((one) => one && dayOf(one));
-  return day === before ? [each] : [{ day }, each];
+  return [...(day === before ? [] : [{ day }]), each, ...withEarlier(each)];
 });
+/** @param {CreationView} creation */
 const dayOf = ({ created_s }) => {
   const made = new Date(created_s * 1000), ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(made).setHours(0, 0, 0, 0)) / DAY_MS);
   if (ago === 0) return t("shelf.today", "Today");
@@ -237,7 +249,7 @@ function zip() {
 /** @param {HTMLButtonElement} target @param {"audiobook" | "mp3"} kind */
 async function saveJoined(target, kind) {
   target.disabled = true;
-  await tell({ ok: true, json: async () => ({}) });
+  await tell({ json: async () => ({}) });
   text(target, t("shelf.joining", "Joining\u2026"));
   const answer = await fetch(`hearth/export?${kind}=1&ids=${[...picked.keys()].join()}&title=${encodeURIComponent(document.querySelector("#h-shelf .h-book-title").value)}`, { credentials: "same-origin" });
   if (answer.ok) {
@@ -256,8 +268,9 @@ async function saveJoined(target, kind) {
 /** @param {string} words */
 const begin = (words) => (words.length > WORDS_MOST ? `${words.slice(0, words.lastIndexOf(" ", WORDS_MOST) + 1 || WORDS_MOST).trimEnd()}\u2026` : words);
 
+/** @param {Creation | { day: string }} each */
 function make(each) {
-  if (each.day) {
+  if ("day" in each) {
     const line = el(`<li class="h-day"><h2></h2></li>`);
     text(line.firstElementChild, each.day);
     return line;
@@ -283,8 +296,9 @@ function make(each) {
   return card;
 }
 
+/** @param {Creation} each */
 const showFull = (each) => {
-  const pictures = page.creations.filter((one) => one.kind === "picture" && !one.gone);
+  const pictures = page?.creations.filter((one) => one.kind === "picture" && !one.gone) ?? [];
   showPictures(pictures, pictures.findIndex(({ id }) => id === each.id), (one) => [
     [t("shelf.reuse", "Reuse settings"), () => reuse(one)],
     [t("shelf.alike", "More like this"), () => alike(one)],
@@ -292,8 +306,9 @@ const showFull = (each) => {
   ]);
 };
 
+/** @param {any} card @param {Creation | { day: string }} each */
 function update(card, each) {
-  if (each.day) return;
+  if ("day" in each) return;
   card.each = each;
   card.classList.toggle("h-earlier", Boolean(each.before));
   drawScript(card.querySelector(".h-words"), begin(each.text));
@@ -319,7 +334,7 @@ function update(card, each) {
   does.dataset.drawn = state;
   const held = does.contains(document.activeElement) ? document.activeElement?.className : "";
   does.innerHTML = "";
-  const add = (label, run) => does.appendChild(makeButton(label, run));
+  const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => does.appendChild(makeButton(label, run));
   if (each.binned) return add(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
   add(t("shelf.reuse", "Reuse settings"), () => reuse(each));
   if (each.parts) add(t("shelf.parts", "Open its parts"), () => (openTab("speak"), call("speak.open", { creation: each.id }), soon()));
@@ -340,12 +355,15 @@ function update(card, each) {
   const remove = () => act(each.id, "delete");
   add(t("shelf.delete", "Delete"), remove).classList.add("h-delete");
   // On a phone pictures stand two in a row, and all there is to do is in the menu.
-  const narrow = [[t("shelf.reuse", "Reuse settings"), () => reuse(each)], ...(each.gone ? [] : [[t("shelf.download", "Download"), `${each.url}?download=1`]]), [t("shelf.delete", "Delete"), remove]];
-  does.append(makeMenu([...(each.kind === "picture" ? narrow.map((row) => [...row, "h-narrow"]) : []), ...rest]));
+  const /** @type {Row[]} */ narrow = [[t("shelf.reuse", "Reuse settings"), () => reuse(each), "h-narrow"]];
+  if (!each.gone) narrow.push([t("shelf.download", "Download"), `${each.url}?download=1`, "h-narrow"]);
+  narrow.push([t("shelf.delete", "Delete"), remove, "h-narrow"]);
+  does.append(makeMenu([...(each.kind === "picture" ? narrow : []), ...rest]));
   offerEarlier(does, each, held);
 }
 
 // Whoever pressed it keeps the focus, though it is drawn anew.
+/** @param {HTMLElement} does @param {Creation} each @param {string | undefined} held */
 function offerEarlier(does, each, held) {
   if (!each.earlier) return;
   const fold = makeButton(t("shelf.earlier-n", "{n} earlier {n:result|results}", { n: each.earlier }), () => (unfolded.delete(each.id) ? draw() : unfold(each.id)), "h-fold");
@@ -355,18 +373,22 @@ function offerEarlier(does, each, held) {
 }
 
 // What is seldom wanted of a creation: a text is an address, anything else is done.
-const listMore = (card, each) => [
-  ...(each.kind === "picture" && !each.gone ? [[t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each))]] : []),
-  ...(each.kind === "picture" && !each.gone && owner() ? [[t("canvas.edit", "Change by words"), () => (openTab("paint"), changeByWords(each))]] : []),
-  ...(each.kind === "picture" ? enlargeActs(each) : []),
-  ...(each.kind === "picture" && owner() ? [[t("shelf.alike", "More like this"), () => alike(each)]] : []),
-  ...markDeeds(card, shelf),
-  ...(owner() ? [[t("shelf.folder", "Show in folder"), () => act(each.id, "reveal")]] : []),
-  ...(each.kind === "speech" && !each.gone ? FORMATS.filter((format) => !each.name.endsWith(`.${format}`)).map((format) => [t("shelf.as", "Download as {format}", { format: format.toUpperCase() }), `${each.url}?download=1&format=${format}`]) : []),
-  ...(each.kind === "picture" && !each.gone && owner() ? ["jpeg", "webp"].map((format) => [t("shelf.as", "Download as {format}", { format: format.toUpperCase() }), `${each.url}?download=1&format=${format}`]) : []),
-  ...(each.subtitles ? ["srt", "vtt"] : []).map((format) => [t("shelf.subtitles", "Subtitles ({format})", { format: format.toUpperCase() }), `${each.url}?format=${format}`]),
-];
+/** @param {HTMLElement} card @param {Creation} each */
+function listMore(card, each) {
+  const /** @type {Row[]} */ rows = [], picture = each.kind === "picture", own = picture && owner();
+  if (picture && !each.gone) rows.push([t("canvas.start", "Use as starting picture"), () => (openTab("paint"), startFrom(each))]);
+  if (own && !each.gone) rows.push([t("canvas.edit", "Change by words"), () => (openTab("paint"), changeByWords(each))]);
+  if (picture) rows.push(...enlargeActs(each));
+  if (own) rows.push([t("shelf.alike", "More like this"), () => alike(each)]);
+  rows.push(...markDeeds(card, shelf));
+  if (owner()) rows.push([t("shelf.folder", "Show in folder"), () => act(each.id, "reveal")]);
+  const formats = each.kind === "speech" ? FORMATS.filter((format) => !each.name.endsWith(`.${format}`)) : own ? ["jpeg", "webp"] : [];
+  for (const format of each.gone ? [] : formats) rows.push([t("shelf.as", "Download as {format}", { format: format.toUpperCase() }), `${each.url}?download=1&format=${format}`]);
+  for (const format of each.subtitles ? ["srt", "vtt"] : []) rows.push([t("shelf.subtitles", "Subtitles ({format})", { format: format.toUpperCase() }), `${each.url}?format=${format}`]);
+  return rows;
+}
 
+/** @param {Row[]} rows */
 function makeMenu(rows) {
   const menu = el(`<details class="h-menu"><summary class="h-chip"></summary><div></div></details>`), inside = menu.lastElementChild;
   text(menu.firstElementChild, t("shelf.more", "More"));
@@ -376,7 +398,7 @@ function makeMenu(rows) {
     made.addEventListener("click", () => (menu.open = false));
     inside.append(made);
   }
-  menu.addEventListener("keydown", (event) => {
+  menu.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !menu.open) return;
     event.stopPropagation(); // it stops no job
     menu.open = false;
@@ -388,8 +410,10 @@ onPage("click", ({ target }) => {
   for (const menu of document.querySelectorAll(".h-menu[open]")) if (!menu.contains(target)) menu.open = false;
 });
 
+/** @param {CreationView} creation */
 const alike = ({ id }) => (openTab("paint"), call("paint.alike", { creation: id }));
 
+/** @param {CreationView} each */
 function reuse(each) {
   const picture = each.kind === "picture";
   openTab(picture ? "paint" : "speak");

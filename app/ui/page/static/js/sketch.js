@@ -6,16 +6,25 @@ import { changeStart, start } from "./picture.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
 
-/** @typedef {"brush" | "eraser" | "lasso" | "frame" | "move"} Tool */
+/**
+ * @typedef {"brush" | "eraser" | "lasso" | "frame" | "move"} Tool
+ * @typedef {import("./drawn.js").Deed} Deed
+ * @typedef {import("./drawn.js").Frame} Frame
+ * @typedef {import("./drawn.js").Point} Point
+ * @typedef {{ clientX: number, clientY: number }} At
+ * @typedef {{ moves: { x: number, y: number }, from: At, frame?: undefined, deed?: undefined, room?: undefined }} Moving
+ * @typedef {{ frame: Frame, first: Frame, grip: string, from: Point, room: { scale: number, x: number, y: number }, moves?: undefined, deed?: undefined }} Framing
+ * @typedef {{ deed: Extract<Deed, { points: Point[] }>, moves?: undefined, frame?: undefined, room?: undefined }} Stroking
+ */
 const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited; a larger one is scaled down
 const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, ZOOM_MOST = 16, STEP = 8;
 const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
-const KEYS = { b: "brush", e: "eraser", l: "lasso", f: "frame", m: "move" };
-const NAMES = {
+const /** @type {Record<string, Tool>} */ KEYS = { b: "brush", e: "eraser", l: "lasso", f: "frame", m: "move" };
+const /** @type {Record<Tool, () => string>} */ NAMES = {
   brush: () => t("sketch.brush", "Brush"), eraser: () => t("sketch.eraser", "Eraser"), lasso: () => t("sketch.lasso", "Lasso"),
   frame: () => t("sketch.frame", "Frame"), move: () => t("sketch.move", "Move"),
 };
-const HINTS = {
+const /** @type {Record<Tool, () => string>} */ HINTS = {
   brush: () => t("sketch.brush-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point."),
   eraser: () => t("sketch.eraser-how", "Take paint away."),
   lasso: () => t("sketch.lasso-how", "Draw around an area to fill it."),
@@ -24,8 +33,8 @@ const HINTS = {
 };
 
 let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
-let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {any} */ going = null, /** @type {any} */ cursor = null;
-const touching = new Map(); // pointers that are down, by their number
+let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | null} */ going = null, /** @type {Point | null} */ cursor = null;
+const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
 
 const place = () => document.querySelector("#h-sketch"), sheet = () => place()?.querySelector("canvas");
 const brushWidth = () => (drawn ? (size / 1000) * Math.max(drawn.width, drawn.height) : 0);
@@ -37,6 +46,7 @@ const room = () => {
   const scale = Math.min((canvas.clientWidth - 2 * GRIP) / wide, (canvas.clientHeight - 2 * GRIP) / high) * view.zoom;
   return { scale, x: (canvas.clientWidth - wide * scale) / 2 - left * scale + view.x, y: (canvas.clientHeight - high * scale) / 2 - top * scale + view.y };
 };
+/** @param {At} event */
 const toPicture = (event) => {
   const box = sheet().getBoundingClientRect(), { scale, x, y } = going?.room ?? room();
   return { x: (event.clientX - box.left - x) / scale, y: (event.clientY - box.top - y) / scale };
@@ -80,13 +90,15 @@ function draw() {
     brush.stroke();
   }
 }
+/** @param {Frame} frame */
 const grips = ({ x, y, width, height }) => [0, 0.5, 1].flatMap((across) => [0, 0.5, 1].map((down) => [x + across * width, y + down * height])).filter((_, at) => at !== 4);
 
 // Which sides of the frame lie under a point, as "left top".
+/** @param {Point} point */
 function gripAt(point) {
   if (!drawn) return "";
   const { x, y, width, height } = drawn.frame, near = GRIP / room().scale;
-  const within = (value, from, length) => value > from - near && value < from + length + near;
+  const within = (/** @type {number} */ value, /** @type {number} */ from, /** @type {number} */ length) => value > from - near && value < from + length + near;
   if (!within(point.x, x, width) || !within(point.y, y, height)) return "";
   const across = Math.abs(point.x - x) < near ? "left" : Math.abs(point.x - x - width) < near ? "right" : "";
   return `${across} ${Math.abs(point.y - y) < near ? "top" : Math.abs(point.y - y - height) < near ? "bottom" : ""}`.trim();
@@ -104,13 +116,13 @@ function changed() {
   });
 }
 
-/** @param {import("./drawn.js").Deed} deed */
+/** @param {Deed} deed */
 function act(deed) {
   drawn?.add(deed);
   changed();
 }
 
-/** Open a picture, and what was drawn over it before. @param {Blob} blob @param {string} name @param {{ mask?: Blob | null, frame?: import("./drawn.js").Frame | null }} [before] */
+/** Open a picture, and what was drawn over it before. @param {Blob} blob @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
 export async function openStart(blob, name, before = {}) {
   let opened;
   try {
@@ -138,8 +150,10 @@ export function closeStart() {
   show();
 }
 
+/** @param {File | null | undefined} file */
 const open = (file) => file && openStart(file, file.name);
 
+/** @param {PointerEvent} event */
 function begin(event) {
   touching.set(event.pointerId, event);
   sheet().setPointerCapture(event.pointerId);
@@ -152,12 +166,13 @@ function begin(event) {
   const point = toPicture(event), grip = tool === "frame" ? gripAt(point) : "";
   cursor = point;
   if (tool === "move" || event.button === 1) going = { moves: { ...view }, from: event };
-  else if (tool === "frame") going = grip && { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() };
+  else if (tool === "frame") going = grip ? { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() } : null;
   else going = { deed: { deed: tool, size: brushWidth(), points: [point] } };
   if (going?.deed && tool !== "lasso") drawn.draw(going.deed);
   draw();
 }
 
+/** @param {PointerEvent} event */
 function move(event) {
   if (!drawn) return;
   const before = touching.get(event.pointerId);
@@ -168,14 +183,14 @@ function move(event) {
   touching.set(event.pointerId, event);
   if (touching.size === 2) {
     const [other] = [...touching.values()].filter((each) => each.pointerId !== event.pointerId);
-    const apart = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+    const apart = (/** @type {At} */ one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
     zoom(apart(event) / Math.max(1, apart(before)), event);
     view = { ...view, x: view.x + (event.clientX - before.clientX) / 2, y: view.y + (event.clientY - before.clientY) / 2 };
     return draw();
   }
   if (!going) return;
   if (going.moves) view = { ...view, x: going.moves.x + event.clientX - going.from.clientX, y: going.moves.y + event.clientY - going.from.clientY };
-  else if (going.grip) {
+  else if (going.frame) {
     const point = toPicture(event);
     going.frame = reframe(going.first, going.grip, point.x - going.from.x, point.y - going.from.y, MASK_MOST * 2);
   } else {
@@ -186,6 +201,7 @@ function move(event) {
   draw();
 }
 
+/** @param {PointerEvent} event */
 function end(event) {
   touching.delete(event.pointerId);
   const done = going;
@@ -194,14 +210,15 @@ function end(event) {
   if (event.type === "pointercancel") {
     drawn.replay();
     draw();
-  } else if (done.grip) act({ deed: "frame", frame: done.frame });
+  } else if (done.frame) act({ deed: "frame", frame: done.frame });
   else if (done.deed) {
     drawn.replay(); // a stroke in pieces would be drawn darker where they meet
     act(done.deed);
   }
 }
 
-function zoom(times, /** @type {any} */ event = null) {
+/** @param {number} times @param {At | null} event */
+function zoom(times, event = null) {
   const canvas = sheet(), box = canvas.getBoundingClientRect(), before = room();
   const [x, y] = event ? [event.clientX - box.left, event.clientY - box.top] : [canvas.clientWidth / 2, canvas.clientHeight / 2];
   const at = { x: (x - before.x) / before.scale, y: (y - before.y) / before.scale };
@@ -215,6 +232,7 @@ function zoom(times, /** @type {any} */ event = null) {
 }
 
 // By keys: arrows move the brush or an edge of the frame, Space paints, letters choose a tool.
+/** @param {KeyboardEvent} event */
 function key(event) {
   if (!drawn) return;
   const { key: pressed, shiftKey, ctrlKey, metaKey, altKey } = event, far = (shiftKey ? 10 : 1) * STEP / room().scale;
@@ -244,12 +262,14 @@ function key(event) {
   event.preventDefault();
 }
 
+/** @param {number} asked */
 function resize(asked) {
   size = Math.round(Math.min(SIZES.most, Math.max(SIZES.least, asked)));
   tools();
   draw();
 }
 
+/** @param {Tool} asked */
 function choose(asked) {
   tool = asked;
   tools();
@@ -267,7 +287,7 @@ function tools() {
   range.value = String(Math.round(100 * Math.log(size / SIZES.least) / Math.log(SIZES.most / SIZES.least)));
   range.parentElement.hidden = tool !== "brush" && tool !== "eraser";
   text(card.querySelector(".h-hint"), HINTS[tool]());
-  sheet().style.cursor = { move: "grab", frame: "default" }[tool] ?? "crosshair";
+  sheet().style.cursor = tool === "move" ? "grab" : tool === "frame" ? "default" : "crosshair";
 }
 
 function show() {
@@ -279,6 +299,7 @@ function show() {
   draw();
 }
 
+/** @param {HTMLElement} card */
 function build(card) {
   card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
     <div class="h-drawing" hidden><div class="h-chips h-tools" role="toolbar"></div><label class="h-soft h-brush-size"><span></span><input type="range" min="0" max="100"></label>
@@ -288,7 +309,7 @@ function build(card) {
   card.querySelector(".h-empty").addEventListener("click", () => file.click());
   file.addEventListener("change", () => (open(file.files[0]), (file.value = "")));
   card.querySelector(".h-tools").setAttribute("aria-label", t("sketch.tools", "Tools"));
-  list(card.querySelector(".h-tools"), Object.keys(NAMES), String, (each) => {
+  list(card.querySelector(".h-tools"), /** @type {Tool[]} */ (Object.keys(NAMES)), String, (each) => {
     const made = makeButton(NAMES[each](), () => choose(each), "h-chip");
     const letter = Object.keys(KEYS).find((one) => KEYS[one] === each) ?? "";
     Object.assign(made, { title: `${NAMES[each]()} (${letter.toUpperCase()})` }).setAttribute("aria-keyshortcuts", letter.toUpperCase());
@@ -298,6 +319,7 @@ function build(card) {
   text(range.previousElementSibling, t("sketch.size", "Brush size"));
   range.addEventListener("input", () => resize(SIZES.least * (SIZES.most / SIZES.least) ** (range.value / 100)));
   canvas.setAttribute("aria-label", t("sketch.canvas", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, F and M choose a tool, I inverts, Ctrl+Z undoes."));
+  /** @param {string} label @param {() => unknown} run */
   const deed = (label, run, name = "") => {
     const made = makeButton(label, run, "h-chip");
     if (name) made.dataset[name] = "";
@@ -311,7 +333,7 @@ function build(card) {
   deed(t("sketch.other", "Another picture"), () => file.click());
   deed(t("force.remove", "Remove"), closeStart);
   for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, keydown: key, blur: draw, focus: draw })) canvas.addEventListener(kind, hear);
-  canvas.addEventListener("wheel", (event) => {
+  canvas.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
     if (tool !== "move" && !event.ctrlKey) return; // else the page is scrolled
     event.preventDefault();
     zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event);

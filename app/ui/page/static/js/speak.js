@@ -18,11 +18,14 @@ import { t, time } from "./words.js";
 const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
 const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
 const SUBTITLES = ["srt", "vtt"], WORDS = { "srt-words": () => t("sound.srt-words", "srt, word by word"), "vtt-words": () => t("sound.vtt-words", "vtt, word by word") };
-let /** @type {View} */ player = null;
+
+/** @typedef {import("./edit.js").Line} Line */
+let /** @type {{ on: boolean, at: number, gain: number, job?: string, stop: () => void } | null} */ player = null;
 
 // The script box.
 const box = () => document.querySelector("#speak-text textarea");
 
+/** @param {ScriptView} view */
 function drawCheck(view) {
   const place = document.querySelector("#h-script");
   if (!place) return;
@@ -70,6 +73,7 @@ function drawCheck(view) {
   document.querySelector("#speak-transcript")?.classList.toggle("h-hidden", !view.transcript); // asked for where the voice needs it
 }
 
+/** @param {string} chip */
 function rank(chip) {
   const name = chip.slice(1, -1);
   return chip.startsWith("[") ? 0 : chip.startsWith("(pause") ? 1 : FIRST_CHIPS.includes(name) ? 2 : 3;
@@ -95,6 +99,7 @@ onPage("click", (event) => {
 // Play a part while it is spoken, piece after piece, then the rest from the finished file, as its voice made it. With `on`
 // all parts after it, too, as they come: each as the joined file will have it, with its pauses (hear_script.py).
 const AHEAD_S = 4, LOOK_MS = 200, FADE_S = 0.008; // parts without a pause fade into each other, as in join_sound.py
+/** @param {number} first */
 function hear(first, on = false, context = new AudioContext()) {
   player?.stop();
   for (const audio of document.querySelectorAll(".h-player audio")) audio.pause();
@@ -103,7 +108,7 @@ function hear(first, on = false, context = new AudioContext()) {
     on,
     at: first,
     gain: 0, // of the joined file, once it is known
-    job: live.state.speech.job,
+    job: live.state.speech?.job,
     stop() {
       if (player === mine) player = null;
       context.close();
@@ -112,6 +117,7 @@ function hear(first, on = false, context = new AudioContext()) {
   };
   player = mine;
 
+  /** @param {Response} answer */
   async function play(answer, from = 0, gap = 0) {
     const sound = await context.decodeAudioData(await answer.arrayBuffer());
     if (sound.duration <= from) return 0;
@@ -125,6 +131,7 @@ function hear(first, on = false, context = new AudioContext()) {
   }
 
   // Play what has come of a part; return how far it is heard.
+  /** @param {PartView} part @param {number} heard */
   async function playJoined(part, heard) {
     const values = new URLSearchParams({ after: String(heard), gain: String(mine.gain) });
     const answer = await fetch(`hearth/heard/${mine.job}/${part.index}?${values}`);
@@ -144,10 +151,10 @@ function hear(first, on = false, context = new AudioContext()) {
       const { job, parts, end } = live.state.speech ?? {}, part = parts?.[mine.at];
       if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
       if (on && early()) continue;
-      const done = part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces[0] !== begun;
+      const done = part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces?.[0] !== begun;
       begun ??= part.pieces?.[0] ?? null;
       if (on && (done || count > known)) heard = await playJoined(part, heard);
-      else if (done) await play(await fetch(part.url), heard);
+      else if (done) await play(await fetch(part.url ?? ""), heard);
       else if (!anew) for (const url of part.pieces?.slice(known) ?? []) heard += await play(await fetch(url));
       if (done) return true;
       known = count;
@@ -155,7 +162,7 @@ function hear(first, on = false, context = new AudioContext()) {
   }
 
   async function follow() {
-    while ((await playPart()) && on && mine.at + 1 < live.state.speech.parts.length) {
+    while ((await playPart()) && on && mine.at + 1 < (live.state.speech?.parts.length ?? 0)) {
       mine.at += 1;
       drawHeard();
     }
@@ -178,7 +185,7 @@ export function hearNext() {
     awaited = null;
   };
 }
-let /** @type {((speech: View) => void) | null} */ awaited = null;
+let /** @type {((speech: SpeechView) => void) | null} */ awaited = null;
 area("#h-parts", (_, { speech }) => speech && awaited?.(speech));
 
 function drawHeard() {
@@ -190,7 +197,8 @@ function drawHeard() {
 const DOUBTS = { long: () => t("part.long", "much too long"), short: () => t("part.short", "much too short") };
 
 // Parts. Redo's button goes while its part is spoken anew, and takes the focus again if nothing else has it by then.
-let /** @type {View} */ redone = null;
+let /** @type {{ job: string, index: number } | null} */ redone = null;
+/** @param {HTMLElement} rows @param {SpeechView} speech */
 function refocus(rows, { job, end }) {
   if (!redone || !end || redone.job === job) return;
   if (document.activeElement === document.body) rows.querySelector(`[data-key="${job}-${redone.index}"] .h-again`)?.focus({ preventScroll: true });
@@ -207,15 +215,15 @@ area("#h-parts", (element, { speech }) => {
   element.dataset.stage = stage;
   if (!speech) return player?.stop();
   const { end } = speech;
-  const closing = { finished: () => t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }), stopped: () => stopped(speech.parts.some((part) => "url" in part)) };
+  const closing = end?.kind === "finished" ? t("parts.done", "done in {time}", { time: time(end.elapsed_s, true) }) : end?.kind === "stopped" ? stopped(speech.parts.some((part) => "url" in part)) : "";
   const last = speech.parts.findLast((part) => part.state === "done");
   const said = [...(speech.taken ? [{ kind: "note", text: speech.taken }] : []), ...speech.said];
-  drawJob(element, { ...speech, said }, closing[end?.kind]?.() ?? "", last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
+  drawJob(element, { ...speech, said }, closing, last && t("part.there", "Part {n} of {total} is ready to play.", { n: last.index + 1, total: speech.parts.length }));
   const whole = element.querySelector(".h-whole-book"), { chapter, chapters, left_s } = speech.book ?? {};
   whole.hidden = !chapter || Boolean(end);
   if (!whole.hidden) text(whole, t("book.chapter", "Chapter {chapter} of {chapters}", { chapter, chapters }) + (left_s == null ? "" : t("book.left", ", about {time} left for all of them", { time: time(left_s) })));
   // What was not spoken is folded once the job has ended.
-  const lines = arrange(speech), isLeft = (line) => end && !["done", "draft"].includes(line.state);
+  const lines = arrange(speech), isLeft = (/** @type {Line} */ line) => end && !["done", "draft"].includes(line.state);
   const left = lines.filter(isLeft);
   const [rows, folded] = element.querySelectorAll(".h-list");
   drawEditing(element, speech);
@@ -239,6 +247,7 @@ function drawAll() {
   button.onclick = () => (player?.on ? player.stop() : hear(0, true));
 }
 
+/** @param {HTMLElement} rows @param {Line[]} parts @param {SpeechView} speech */
 function drawRows(rows, parts, speech) {
   const { job, end, pace } = speech;
   list(rows, parts, (part) => `${job}-${part.key}`, (part) => {
@@ -257,9 +266,10 @@ function drawRows(rows, parts, speech) {
   });
 }
 
+/** @param {any} row @param {Line} part @param {SpeechView["end"]} end @param {number} pace */
 function drawPart(row, part, end, pace) {
   row.spoken = part;
-  const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && DOUBTS[part.doubt]?.();
+  const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && part.doubt && DOUBTS[part.doubt]();
   text(row.querySelector(".h-number"), String(part.at + 1));
   row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt || part.marks?.length ? "careful" : done ? "right" : ""}`;
   if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
@@ -271,7 +281,7 @@ function drawPart(row, part, end, pace) {
   const words = row.querySelector("p");
   words.classList.toggle("h-soft", !done);
   const before = cut ? t("part.cut", "cut off by the stop") : done ? (doubt ? `⚠ ${doubt}` : "") : under_way;
-  drawScript(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")), live.state.speech.cast);
+  drawScript(words, [before, part.text].filter(Boolean).join(t("word.colon", ": ")), live.state.speech?.cast);
   drawMarks(row, part.marks);
   drawLive(row);
   const again = row.querySelector(".h-again");
@@ -280,17 +290,20 @@ function drawPart(row, part, end, pace) {
   again.setAttribute("aria-label", t("part.again-n", "Redo part {n}", { n: part.index + 1 }));
 }
 
+/** @param {any} row */
 function drawLive(row) {
-  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index && row.spoken.state !== "draft", listening = heard && !player.on;
+  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index && row.spoken.state !== "draft", listening = heard && !player?.on;
   row.classList.toggle("h-heard-now", heard);
   chip.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
   text(chip, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
   chip.setAttribute("aria-pressed", listening);
 }
 
+/** @param {{ spoken: Line }} row */
 const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
 
 // Word by word, once a recogniser has found when each is said. The player stays: it may be sounding.
+/** @param {HTMLElement} element @param {SoundView} result */
 function wordsCame(element, { words }) {
   if (!words || element.dataset.words) return;
   element.dataset.words = "true";
@@ -301,7 +314,7 @@ function wordsCame(element, { words }) {
 }
 
 // The result; `picked`: the format that was chosen by hand.
-let picked = "", /** @type {View} */ along = null;
+let picked = "", /** @type {ReturnType<typeof makeAlong> | null} */ along = null;
 area("#h-sound", (element, { speech }) => {
   const results = speech?.results ?? [];
   element.hidden = !results.length;
@@ -339,13 +352,13 @@ area("#h-sound", (element, { speech }) => {
     naming.hidden = !naming.hidden;
     name.focus();
   });
-  naming.addEventListener("keydown", (event) => {
+  naming.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || event.isComposing) return;
     event.stopPropagation(); // it stops no job
     naming.hidden = true;
     keep.focus();
   });
-  naming.addEventListener("submit", async (event) => {
+  naming.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const answer = await post("hearth/voices", { id: result.id, name: name.value });
     const { trouble } = await answer.json();

@@ -9,7 +9,7 @@ import { told } from "./told.js";
 
 const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room", FOLDS = "hearth_folds";
 const PASSING = ["changed", "refused"]; // the check says the one anew; the other was read, in the language of then
-const CALLS = { speak: "speak.kept", paint: "paint.kept" };
+const /** @type {Record<StartTab, string>} */ CALLS = { speak: "speak.kept", paint: "paint.kept" };
 const LATE = ["h-samples", "h-prompt", "paint-fit"];
 const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
 const before = JSON.parse(sessionStorage.getItem(FORCE) ?? "{}"), last = sessionStorage.getItem(TAB);
@@ -18,21 +18,21 @@ let opened = !last;
 addEventListener("pagehide", () => {
   sessionStorage.setItem(TAB, tabInView() ?? "");
   sessionStorage.setItem(FOLDS, JSON.stringify([...folds, ...[...document.querySelectorAll("button.label-wrap.open")].map(nameFold)]));
-  const held = (tab) => Object.entries(told[tab]).filter(([what, value]) => !PASSING.includes(what) && !isEmpty(value));
-  const now = Object.keys(CALLS).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(held(tab)) }]); // a tab that was never opened told nothing
+  const held = (/** @type {StartTab} */ tab) => Object.entries(told[tab]).filter(([what, value]) => !PASSING.includes(what) && !isEmpty(value));
+  const now = /** @type {StartTab[]} */ (Object.keys(CALLS)).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(held(tab)) }]); // a tab that was never opened told nothing
   sessionStorage.setItem(FORCE, JSON.stringify(Object.fromEntries(now)));
   sessionStorage.setItem(ROOM, JSON.stringify({ width: innerWidth, heights: LATE.map((id) => [id, document.getElementById(id)?.offsetHeight]) }));
 });
 
 // Folds by their names, as those of a tab that was never opened are not on the page yet.
-const nameFold = (fold) => fold.parentElement.id, folds = new Set(JSON.parse(sessionStorage.getItem(FOLDS) ?? "[]"));
+const nameFold = (/** @type {HTMLElement} */ fold) => fold.parentElement?.id, folds = new Set(JSON.parse(sessionStorage.getItem(FOLDS) ?? "[]"));
 area("button.label-wrap", (fold) => {
   if (folds.delete(nameFold(fold)) && !fold.classList.contains("open")) fold.click();
 });
 
 // What is filled in late has the height that it had, until somebody touches the page: nothing below it jumps.
-const room = JSON.parse(sessionStorage.getItem(ROOM) ?? "{}"), style = document.createElement("style");
-if (room.width === innerWidth) style.textContent = room.heights.filter(([, high]) => high).map(([id, high]) => `#${id} { min-height: ${high}px; }`).join(" ");
+const /** @type {{ width?: number, heights?: [string, number?][] }} */ room = JSON.parse(sessionStorage.getItem(ROOM) ?? "{}"), style = document.createElement("style");
+if (room.width === innerWidth) style.textContent = (room.heights ?? []).filter(([, high]) => high).map(([id, high]) => `#${id} { min-height: ${high}px; }`).join(" ");
 document.head.append(style);
 for (const touch of ["pointerdown", "keydown"]) document.addEventListener(touch, () => style.remove(), { once: true, capture: true });
 // A tab that somebody opens meanwhile stays.
@@ -48,10 +48,10 @@ area("#h-rooms", () => {
 export const stay = async (tab) => {
   if (before[tab]) call(CALLS[tab]);
   const picture = tab === "paint" && (await readStart());
-  if (picture) openStart(picture.background, picture.name, { mask: picture.layers[0], frame: picture.frame });
+  if (picture) openStart(picture.background, picture.name, { mask: picture.layers?.[0], frame: picture.frame });
   if (tab === "paint") await Promise.all([guide.read(), reference.read()]);
 };
-const isEmpty = (value) => value == null || value === "" || value.length === 0;
+const isEmpty = (/** @type {any} */ value) => value == null || value === "" || value.length === 0;
 /** @param {StartTab} tab @param {string[]} names */
 export const kept = (tab, names) => {
   const values = before[tab] ?? {};

@@ -13,22 +13,24 @@ const DETAILS = {
   swap: () => t("strip.swapped", "In swap"),
 };
 
-/** @param {View} memory */
+/** @param {StripMemoryView} memory */
 export const memoryWords = ({ now, highest, total, stands_in }) => {
   const figures = { now: gb(now), highest: gb(highest), total: gb(total) };
   return stands_in ? t("strip.memory-here", "{now} of {total} GB of this computer, peak {highest}", figures) : t("strip.memory-text", "{now} of {total} GB, peak {highest}", figures);
 };
 
 // Facts of a server that does not answer are old: nothing is told of it.
+/** @param {StripView} strip @returns {Partial<StripView> & { doing: string, machine: string }} */
 const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "", guest: strip.guest });
 
 area("#h-strip", (element, state) => {
+  if (!state.strip) return;
   const strip = live.away ? gone(state.strip) : state.strip;
   if (!element.firstElementChild) {
     element.innerHTML = inside;
     for (const [name, word] of Object.entries(DETAILS)) element.lastElementChild.insertAdjacentHTML("beforeend", `<div><dt>${word()}</dt><dd class="h-${name}"></dd></div>`);
   }
-  const part = (name) => element.querySelector(`.h-${name}`);
+  const part = (/** @type {string} */ name) => element.querySelector(`.h-${name}`);
   text(part("model"), live.away ? "" : strip.model || t("strip.nothing", "no model loaded"));
   part("model").classList.toggle("h-none", !strip.model);
   text(part("doing"), strip.doing);
@@ -50,7 +52,7 @@ area("#h-strip", (element, state) => {
     bar.setAttribute("aria-label", t("strip.memory", "memory"));
     text(part("memory-text"), memoryWords(memory));
   }
-  const details = { ...strip, swap: memory?.swap ? `${gb(memory.swap)} GB` : "" };
+  const { rate, precision, attention } = strip, /** @type {Record<string, string | undefined>} */ details = { rate, precision, attention, swap: memory?.swap ? `${gb(memory.swap)} GB` : "" };
   for (const name in DETAILS) text(part(name), details[name] ?? "");
   const more = part("more");
   more.hidden = live.away || !Object.keys(DETAILS).some((name) => details[name]);

@@ -3,7 +3,7 @@ import { onPage, past } from "./elements.js";
 import { area, tabInView } from "./hearth.js";
 
 const TABS = '#h-rooms > .tab-wrapper [role="tablist"] > button[role="tab"]';
-const NEXT = { ArrowLeft: (at, all) => (at + all - 1) % all, ArrowRight: (at, all) => (at + 1) % all, Home: () => 0, End: (_, all) => all - 1 };
+const /** @type {Record<string, (at: number, all: number) => number>} */ NEXT = { ArrowLeft: (at, all) => (at + all - 1) % all, ArrowRight: (at, all) => (at + 1) % all, Home: () => 0, End: (_, all) => all - 1 };
 
 // Open a tab; the focus goes with whoever pressed something that is out of sight then.
 /** @param {string | null | undefined} id */

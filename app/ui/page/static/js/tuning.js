@@ -4,7 +4,8 @@ import { area, live, post, redraw, soon } from "./hearth.js";
 import { memoryWords } from "./strip.js";
 import { t } from "./words.js";
 
-let moved = false, /** @type {View} */ wanted = null; // until the server has answered, the slider stands where it was put
+/** @typedef {ChunkView["size"]} Size */
+let moved = false, /** @type {Size | null} */ wanted = null; // until the server has answered, the slider stands where it was put
 
 area("#h-tuning", (element, { strip, chunk }) => {
   element.hidden = !chunk;
@@ -29,8 +30,10 @@ area("#h-tuning", (element, { strip, chunk }) => {
   word(element, chunk.size);
 });
 
-const size = (step) => live.state.chunk.sizes[step - 1] ?? "auto";
+/** @param {number} step @returns {Size} */
+const size = (step) => live.state.chunk?.sizes[step - 1] ?? "auto";
 
+/** @param {HTMLElement} element @param {Size} chosen */
 function word(element, chosen) {
   const words = chosen === "auto" ? t("word.automatic", "automatic") : String(chosen);
   text(element.querySelector("b"), words);
@@ -40,21 +43,23 @@ function word(element, chosen) {
 }
 
 // One request at a time, and the last one counts: answers of several may come in any order.
+/** @param {HTMLElement} element @param {Size} chosen */
 async function put(element, chosen) {
   const sends = wanted !== null;
   wanted = chosen;
   if (sends) return;
   try {
-    for (let sent = null; sent !== wanted; ) {
+    for (let /** @type {Size | null} */ sent = null; sent !== wanted; ) {
       sent = wanted;
       const asked = String(sent), line = element.querySelector(".h-trouble");
       const { trouble } = await (await post("hearth/chunk", { size: asked })).json();
       line.hidden = !trouble;
       text(line, trouble ?? "");
-      if (!trouble) live.state.chunk = { ...live.state.chunk, size: sent, step: live.state.chunk.sizes.indexOf(sent) + 1 };
+      const { chunk } = live.state;
+      if (!trouble && chunk) live.state.chunk = { ...chunk, size: sent, step: sent === "auto" ? 0 : chunk.sizes.indexOf(sent) + 1 };
     }
   } finally {
-    /** @type {View} */ wanted = null;
+    wanted = null;
     moved = false;
     redraw();
     soon();

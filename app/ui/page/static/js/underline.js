@@ -2,14 +2,19 @@
 import { el, makeButton, onPage, text } from "./elements.js";
 import { t } from "./words.js";
 
+/** @type {Map<string, { words: string, marks: UnknownView[] }>} */
 const shown = new Map(); // field -> its text as last seen, and what is not known in it
-const LOOKS = ["font", "letterSpacing", "wordSpacing", "lineHeight", "padding", "textAlign", "tabSize", "direction"];
-let /** @type {View} */ offer = null;
+const LOOKS = /** @type {const} */ (["font", "letterSpacing", "wordSpacing", "lineHeight", "padding", "textAlign", "tabSize", "direction"]);
+let /** @type {any} */ offer = null;
 
+/** @param {string} id */
 const field = (id) => document.querySelector(`#${id} textarea`);
 
+/** @param {string} id */
+const shownIn = (id) => shown.get(id) ?? { words: "", marks: [] };
+
 // `asked`: the text that was checked.
-/** @param {string} id @param {string} asked @param {View[]} marks */
+/** @param {string} id @param {string} asked @param {UnknownView[]} marks */
 export const underline = (id, asked, marks) => {
   if (field(id)?.value !== asked) return;
   shown.set(id, { words: asked, marks });
@@ -17,8 +22,9 @@ export const underline = (id, asked, marks) => {
 };
 
 // A copy of the text over the field, of which only the lines are seen. Svelte keeps the field itself.
+/** @param {string} id */
 function draw(id) {
-  const box = field(id), { words, marks } = shown.get(id);
+  const box = field(id), { words, marks } = shownIn(id);
   let copy = box.parentElement.querySelector(".h-underlines");
   if (!copy) {
     if (!marks.length) return;
@@ -42,8 +48,9 @@ function draw(id) {
 }
 
 // While it is typed on, what stands before and after the change keeps its lines; the next answer knows the rest.
+/** @param {string} id */
 function moved(id) {
-  const { words, marks } = shown.get(id), now = field(id).value;
+  const { words, marks } = shownIn(id), now = field(id).value;
   let begin = 0, rest = 0;
   const least = Math.min(words.length, now.length);
   while (begin < least && words[begin] === now[begin]) begin++;
@@ -54,6 +61,7 @@ function moved(id) {
   draw(id);
 }
 
+/** @param {EventTarget} target */
 const owner = (target) => [...shown.keys()].find((id) => target === field(id));
 
 function close() {
@@ -61,14 +69,16 @@ function close() {
   offer = null;
 }
 
+/** @param {string} id */
 function look(id) {
   close();
-  const box = field(id), { words, marks } = shown.get(id), caret = box.selectionStart;
+  const box = field(id), { words, marks } = shownIn(id), caret = box.selectionStart;
   if (box.selectionEnd !== caret || box.value !== words) return;
   const place = marks.findIndex(({ begin, end }) => begin <= caret && caret <= end);
   if (place >= 0) open(id, marks[place], box.parentElement.querySelectorAll(".h-underlines u")[place]);
 }
 
+/** @param {string} id @param {UnknownView} mark @param {HTMLElement} line */
 function open(id, mark, line) {
   const words = field(id).value.slice(mark.begin, mark.end), home = document.querySelector(`#${id}`);
   offer = el(`<div class="h-offer" role="group"><span class="h-soft"></span></div>`);
@@ -84,6 +94,7 @@ function open(id, mark, line) {
 }
 
 // As if typed, so that Ctrl Z takes it back.
+/** @param {string} id @param {UnknownView} mark @param {string} near */
 function put(id, { begin, end }, near) {
   const box = field(id), blank = !near && /\s/.test(box.value[end] ?? " ") && /\s/.test(box.value[begin - 1] ?? " ");
   close();

@@ -5,15 +5,16 @@ import { sure } from "./sure.js";
 import { sentences, size, t } from "./words.js";
 
 const SOON_MS = 1000, SELDOM_MS = 60_000;
-let /** @type {View} */ view = null, asked = 0, acting = "", trouble = "";
+let /** @type {UpkeepView | null} */ latest = null, asked = 0, acting = "", trouble = "";
 
 async function load() {
   asked = Date.now();
-  view = await ask("hearth/upkeep").catch(() => view);
+  latest = await ask("hearth/upkeep").catch(() => latest);
   redraw();
 }
 
 // A press is answered with the view that it leads to.
+/** @param {string} what */
 async function act(what, given = {}) {
   if (acting) return;
   [acting, trouble] = [what, ""];
@@ -21,25 +22,30 @@ async function act(what, given = {}) {
   const answer = await post(`hearth/upkeep/${what}`, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
   [acting, trouble, asked] = ["", said.trouble ?? "", Date.now()];
-  if (!said.trouble) view = said;
+  if (!said.trouble) latest = said;
   redraw();
 }
 
 // What a press leads to, before it does.
-const beside = () => paragraphs(
+/** @param {UpkeepView} view */
+const beside = (view) => paragraphs(
   t("upkeep.beside", "This is made and tested beside the Hearth that runs, which goes on meanwhile: it takes some minutes and up to {size} of disk. If anything fails, nothing changes.", { size: size(view.environment) }),
   view.undo ? t("upkeep.gives-up", "The version before the last update may be removed for it.") : "",
 );
+/** @param {string[]} all */
 const paragraphs = (...all) => all.filter(Boolean).join("\n\n");
 
 async function update() {
-  const { version, bytes } = view.newer;
-  const question = paragraphs(t("upkeep.update-sure", "Update to Hearth {version}? {size} are downloaded, and more where it needs newer packages.", { version, size: size(bytes) }), beside(), t("upkeep.back", "Then a restart takes it, and you can go back to this version."));
+  if (!latest?.newer) return;
+  const { version, bytes } = latest.newer;
+  const question = paragraphs(t("upkeep.update-sure", "Update to Hearth {version}? {size} are downloaded, and more where it needs newer packages.", { version, size: size(bytes) }), beside(latest), t("upkeep.back", "Then a restart takes it, and you can go back to this version."));
   if (await sure(question, t("upkeep.update", "Update"), "h-go-on")) act("update");
 }
 
+/** @param {ExtraView | undefined} extra */
 async function add(extra) {
-  const question = paragraphs(t("upkeep.add-sure", "Add {name}? About {size} are downloaded; licence: {licence}.", { name: extra.title, size: size(extra.bytes), licence: extra.licence }), beside(), t("upkeep.add-then", "Then a restart takes it."));
+  if (!latest || !extra) return;
+  const question = paragraphs(t("upkeep.add-sure", "Add {name}? About {size} are downloaded; licence: {licence}.", { name: extra.title, size: size(extra.bytes), licence: extra.licence }), beside(latest), t("upkeep.add-then", "Then a restart takes it."));
   if (await sure(question, t("upkeep.add", "Add"), "h-go-on")) act("add", { extra: extra.name });
 }
 
@@ -48,6 +54,7 @@ async function restart() {
   if (await sure(question, t("upkeep.restart", "Restart now"), "h-go-on")) act("restart");
 }
 
+/** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<h2></h2><p class="h-soft h-version"></p>
     <div class="h-may-look" role="group"><p></p><p class="h-chips"></p></div>
@@ -55,10 +62,10 @@ function frame(element) {
     <div class="h-newer"><p><b></b></p><details><summary></summary><pre tabindex="0"></pre></details></div>
     <p class="h-trouble" role="alert"></p><p class="h-work" role="status"></p><p class="h-chips h-does"></p>
     <h3></h3><p class="h-soft h-extras-how"></p><ul class="h-list h-extras"></ul>`;
-  const part = (selector) => element.querySelector(selector);
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
   text(part("h2"), t("upkeep.title", "Updates and extras"));
   part(".h-may-look .h-chips").append(makeButton(t("upkeep.may-look", "Yes, once a day"), () => act("may-look"), "h-chip"), makeButton(t("upkeep.may-not", "No"), () => act("may-not-look"), "h-chip"));
-  part(".h-looks input").addEventListener("change", (event) => act(event.target.checked ? "may-look" : "may-not-look"));
+  part(".h-looks input").addEventListener("change", (/** @type {any} */ event) => act(event.target.checked ? "may-look" : "may-not-look"));
   text(part(".h-looks span"), t("upkeep.looks", "Look once a day for a newer version"));
   part(".h-does").append(
     makeButton(t("upkeep.restart", "Restart now"), restart, "h-chip h-restart"), makeButton("", update, "h-chip h-update"),
@@ -68,8 +75,9 @@ function frame(element) {
   text(part(".h-extras-how"), t("upkeep.extras-how", "Hearth works without these. What is added stays over updates."));
 }
 
-function drawVersions(element) {
-  const part = (selector) => element.querySelector(selector), { fixed, newer, looks, ready, work } = view;
+/** @param {HTMLElement} element @param {UpkeepView} view */
+function drawVersions(element, view) {
+  const part = (/** @type {string} */ selector) => element.querySelector(selector), { fixed, newer, looks, ready, work } = view;
   text(part(".h-version"), sentences([t("upkeep.version", "This is Hearth {version}.", { version: view.version }), fixed || (!newer && (view.looking ? t("upkeep.looking", "Looking …") : view.told))]));
   part(".h-may-look").hidden = Boolean(fixed) || looks != null;
   text(part(".h-may-look p"), t("upkeep.may", "May Hearth look for a newer version, once a day? It asks {place} and sends nothing about you or your work. Nothing is installed without your press.", { place: view.place }));
@@ -93,16 +101,18 @@ function drawVersions(element) {
   for (const button of element.querySelectorAll(".h-does button, .h-may-look button")) button.disabled = Boolean(acting) || (button.matches(".h-look-now") && view.looking);
 }
 
+/** @param {ExtraView} extra */
 function makeExtra(extra) {
   const row = el(`<li class="h-part"><span class="h-sounding"><b></b> <span class="h-badge right"></span><br><span class="h-soft"></span><br><span class="h-soft h-costs"></span></span></li>`);
-  const button = makeButton(t("upkeep.add", "Add"), () => add(view.extras.find((each) => each.name === extra.name)), "h-chip");
+  const button = makeButton(t("upkeep.add", "Add"), () => add(latest?.extras.find((each) => each.name === extra.name)), "h-chip");
   button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${extra.title}`);
   row.append(button, el("<code></code>"));
   return row;
 }
 
+/** @param {HTMLElement} row @param {ExtraView} extra */
 function drawExtra(row, extra) {
-  const busy = view.work.length > 0 || Boolean(acting);
+  const busy = Boolean(latest?.work.length || acting);
   text(row.querySelector("b"), extra.title);
   text(row.querySelector(".h-badge"), extra.here ? t("upkeep.here", "added") : "");
   row.querySelector(".h-badge").hidden = !extra.here;
@@ -115,19 +125,20 @@ function drawExtra(row, extra) {
 }
 
 area("#h-upkeep", (element) => {
-  const wait = view?.work.length || view?.looking ? SOON_MS : SELDOM_MS;
+  const wait = latest?.work.length || latest?.looking ? SOON_MS : SELDOM_MS;
   if (element.offsetParent && !acting && Date.now() - asked > wait) load();
-  if (!view) return;
+  if (!latest) return;
   if (!element.firstElementChild) frame(element);
-  drawVersions(element);
-  list(element.querySelector(".h-extras"), view.extras, (each) => each.name, makeExtra, drawExtra);
+  drawVersions(element, latest);
+  list(element.querySelector(".h-extras"), latest.extras, (each) => each.name, makeExtra, drawExtra);
 });
 
 export const showExtras = () => document.querySelector("#h-upkeep")?.scrollIntoView({ block: "center" });
 
 // Where another card lacks an extra, it leads here.
+/** @param {string} name */
 export const offerExtra = (name) => {
-  const extra = view?.extras.find((each) => each.name === name);
+  const extra = latest?.extras.find((each) => each.name === name);
   showExtras();
-  if (extra && !extra.command && !view.work.length) add(extra);
+  if (extra && !extra.command && !latest?.work.length) add(extra);
 };

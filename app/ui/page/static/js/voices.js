@@ -4,7 +4,9 @@ import { area, ask, call, post, soon } from "./hearth.js";
 import { t } from "./words.js";
 
 const audio = new Audio();
-let /** @type {View[]} */ groups = [], playing = "", removed = "", said = "";
+/** @typedef {ShelfVoiceView & { of: string, model: string }} Listed a voice, with the first model that speaks with it */
+
+let /** @type {ShelfGroupView[]} */ groups = [], playing = "", removed = "", said = "";
 
 const shelf = () => document.querySelector("#h-voices");
 
@@ -27,6 +29,7 @@ area("#h-voices", (element, { charts }) => {
 
 // All voices once, kept ones first; a voice that several models can speak with names the first.
 function all() {
+  /** @type {Map<string, Listed>} */
   const known = new Map();
   for (const group of groups) for (const each of group.voices) known.set(each.name, known.get(each.name) ?? { ...each, of: each.kept ? "" : group.title, model: group.id });
   return [...known.values()].sort((a, b) => Number(b.kept) - Number(a.kept));
@@ -41,6 +44,7 @@ function draw() {
   list(element.querySelector(".h-shelf-voices"), all(), (each) => each.name, makeRow, drawRow);
 }
 
+/** @param {Listed} voice */
 function makeRow(voice) {
   const row = el(`<li><button type="button" class="h-round"><i aria-hidden="true"></i></button><div><b></b> <span class="h-soft"></span><p class="h-soft"></p></div><span class="h-chips"></span></li>`);
   row.querySelector("b").textContent = voice.name;
@@ -59,12 +63,14 @@ function makeRow(voice) {
   return row;
 }
 
+/** @param {HTMLElement} button @param {string} label @param {Listed} voice */
 function named(button, label, { name }) {
   text(button, label);
   button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${name}`);
   return button;
 }
 
+/** @param {HTMLElement} row @param {Listed} voice */
 function drawRow(row, voice) {
   const button = row.querySelector(".h-round"), sounds = playing === voice.name;
   row.classList.toggle("h-sounding-now", sounds);
@@ -74,6 +80,7 @@ function drawRow(row, voice) {
   text(row.querySelector("div > p"), voice.about);
 }
 
+/** @param {string} name */
 function play(name) {
   if (playing === name) audio.pause();
   else {
@@ -90,12 +97,14 @@ for (const each of ["pause", "ended", "error"]) {
   });
 }
 
+/** @param {string} words */
 function tell(words, undo = "") {
   [said, removed] = [words, undo];
   draw();
 }
 
 // Do something with a kept voice, and look anew; tell what stands in the way.
+/** @param {string} name @param {string} voice */
 async function act(name, voice, value = "") {
   const answer = await post(`hearth/voices/${name}`, { name: voice, value }), { trouble } = await answer.json().catch(() => ({}));
   if (trouble) tell(trouble);
@@ -105,13 +114,16 @@ async function act(name, voice, value = "") {
 }
 
 // A voice that lies with a model is no sound: its model speaks a sample, as any script.
+/** @param {Listed} voice */
 async function sample({ name, model }) {
   if (await act("speak", name, model)) tell(t("voices.sampled", "{name} speaks a sample. You hear it under Result.", { name }));
   soon();
 }
 
+/** @param {string} name */
 const remove = async (name) => (await act("remove", name)) && tell(t("voices.removed", "{name} was removed.", { name }), name);
 
+/** @param {HTMLElement} row @param {Listed} voice @param {boolean} renames */
 function edit(row, voice, renames) {
   row.querySelector("form")?.remove();
   const form = el(`<form class="h-one"><input type="text" class="h-field"><button class="h-chip"></button></form>`), input = form.querySelector("input");
@@ -119,12 +131,12 @@ function edit(row, voice, renames) {
   input.value = renames ? voice.name : voice.about;
   input.setAttribute("aria-label", renames ? t("voices.name-of", "Name of {name}", { name: voice.name }) : t("voices.about-of", "What {name} is like", { name: voice.name }));
   text(form.querySelector("button"), t("token.keep", "Save"));
-  form.addEventListener("keydown", (event) => {
+  form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || event.isComposing) return;
     event.stopPropagation(); // it stops no job
     form.remove();
   });
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     tell("");
     if (await act(renames ? "rename" : "describe", voice.name, input.value)) form.remove();
@@ -134,6 +146,7 @@ function edit(row, voice, renames) {
   input.focus();
 }
 
+/** @param {File} file */
 async function take(file) {
   const body = new FormData();
   body.append("file", file);
