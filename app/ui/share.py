@@ -174,7 +174,7 @@ class Share:
             host=host,
             port=find_free_port(host),
             tls=self._tls,
-            routes=[*page_routes.routes(self._desk), shelf.search_route(self._desk)],
+            routes=[*page_routes.routes(self._desk), *shelf.guest_routes(self._desk)],
             middleware=middleware,
             most_bytes=GUEST_BYTES,
         )

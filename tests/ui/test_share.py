@@ -26,6 +26,7 @@ from app.engine.jobs.creation import RunSummary
 from app.engine.jobs.events import Note
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Search
 from app.ui import live_view, routes, share
 from app.ui.access.login import Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel
@@ -112,7 +113,27 @@ def test_a_guest_finds_what_they_made_and_nothing_else(desk: Desk, tmp_path: Pat
             assert (own["text"], own["title"], own["speed"], own["highest"], answer["models"]) == (text, "", "", 0, [])
             assert client.get(f"/{own['url']}").status_code == 200
             assert client.get("/hearth/shelf", params={"words": "of 0"}).json()["creations"] == []
-            assert client.post(f"/hearth/shelf/{own['id']}/delete", json={}).status_code == 404
+            assert client.post(f"/hearth/shelf/{own['id']}/favourite", json={}).status_code == 404
+
+
+def test_a_guest_deletes_what_they_made_into_the_owners_bin(desk: Desk, tmp_path: Path) -> None:
+    with shared(desk) as (address, words, sharing), guest_client(address, words) as ada:
+        (guest,) = sharing.view()["guests"]
+        for name in ("owner", guest["id"]):
+            job = desk.keeper.journal.queue(PictureRequest("a ball"), Choice(), name)
+            desk.keeper.journal.withdraw(job.id)
+            Image.new("RGB", (8, 8)).save(file := tmp_path / "ball.png")
+            desk.keeper.shelf.keep(job, [file], RunSummary("sd15"))
+        theirs, owners = (desk.keeper.shelf.find(Search(owner=name))[0].id for name in (guest["id"], "owner"))
+        for act in ("delete", "restore", "favourite", "reveal"):
+            assert ada.post(f"/hearth/shelf/{owners}/{act}", json={}).status_code == 404
+        assert ada.post(f"/hearth/shelf/{theirs}/favourite", json={}).status_code == 404, "which the owner's list would show"
+        assert ada.post(f"/hearth/shelf/{theirs + owners}/delete", json={}).status_code == 404
+        assert ada.post(f"/hearth/shelf/{theirs}/delete", json={}).status_code == 200
+        assert not ada.get("/hearth/shelf").json()["creations"] and desk.keeper.shelf.get(theirs).path.is_file(), "it is in the bin"
+        assert not desk.keeper.shelf.find(Search(owner=guest["id"])) and desk.keeper.shelf.find(Search(owner="owner"))[0].id == owners
+        assert ada.post(f"/hearth/shelf/{theirs}/restore", json={}).status_code == 200
+        assert [each["id"] for each in ada.get("/hearth/shelf").json()["creations"]] == [theirs]
 
 
 def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: Desk) -> None:

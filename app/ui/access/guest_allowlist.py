@@ -23,7 +23,8 @@ from app.ui.state.person import who_in
 
 ALLOWED: Final = re.compile(
     PAGE
-    + r"|/hearth/(live|words|help|manifest|check|cast|static/[\w.-]+|made/[\w-]+/[\w.-]+|heard/[\w-]+/\d+|creation/\d+|along/\d+|queue/[\w-]+/remove|shelf)"
+    + r"|/hearth/(live|words|help|manifest|check|cast|static/[\w.-]+|made/[\w-]+/[\w.-]+|heard/[\w-]+/\d+|creation/\d+|along/\d+|queue/[\w-]+/remove"
+    + r"|shelf(/\d+/(delete|restore))?)"
 )
 """Every path that a guest's page requests. No API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="

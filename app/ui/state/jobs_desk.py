@@ -413,6 +413,13 @@ class JobsDesk:
             raise Trouble(say_to_all("shelf.not-yours", "You have no creation number {id}.", id=id_))
         return creation
 
+    def made(self, id_: int, person: Person) -> bool:
+        """Tell whether this person made a creation that is there."""
+        try:
+            return self.keeper.shelf.get(id_).owner == person.name
+        except Trouble:
+            return False
+
     def find_moved(self, job: str, name: str) -> Path | None:
         """Find on the shelf what lay in a job's folder under this name, for a page that was told of it a moment ago."""
         parts = [Path(part.path).name for part in self.keeper.get_progress(job).parts]

@@ -62,6 +62,9 @@ ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "reveal": lambda shelf, id_: reveal(shelf.get(id_).path),
 }
 
+OF_GUESTS: Final = ("delete", "restore")
+"""Guests may do these with what they made: it goes to the owner's bin, and comes back."""
+
 
 def build(desk: Desk) -> None:
     gr.HTML('<section id="h-shelf"></section>', apply_default_css=False)
@@ -96,16 +99,15 @@ class ExportAsked(Asked):
     title: Word = ""
 
 
-def search_route(desk: Desk) -> Route:
-    """The one route of the shelf that guests have too, each for what is theirs."""
-    return route(desk, "/hearth/shelf", search, schema=SearchAsked)
+def guest_routes(desk: Desk) -> list[Route]:
+    """Return the routes of the shelf that guests have too, each for what is theirs."""
+    return [route(desk, "/hearth/shelf", search, schema=SearchAsked), route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked)]
 
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        search_route(desk),
         owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
-        owner_route(desk, "/hearth/shelf/{id}/{act}", act, ["POST"], ActAsked),
+        *guest_routes(desk),
         owner_route(desk, "/hearth/export", export, schema=ExportAsked),
         *albums.routes(desk),
         *enlarge.routes(desk),
@@ -141,8 +143,9 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
-    action = ACTIONS.get(asked.act)
-    if action is None:
+    person = who(request)
+    action = ACTIONS.get(asked.act) if person.owner or asked.act in OF_GUESTS else None
+    if action is None or not (person.owner or desk.jobs.made(asked.id, person)):
         return Response(status_code=404)
     try:
         action(desk.keeper.shelf, asked.id)

@@ -345,14 +345,14 @@ function update(card, each) {
     does.append(save, ...sendButton(save));
   }
   if (enlarging) does.append(enlargeButton(each, "h-chip"));
-  const rest = listMore(card, each);
+  const rest = listMore(card, each), remove = () => act(each.id, "delete");
   const files = rest.filter(([, run]) => typeof run === "string");
   if (!owner()) {
     for (const [label, run] of rest) if (typeof run !== "string") add(label, run);
+    add(t("shelf.delete", "Delete"), remove).classList.add("h-delete");
     if (files.length) does.append(makeMenu(files));
     return offerEarlier(does, each, held);
   }
-  const remove = () => act(each.id, "delete");
   add(t("shelf.delete", "Delete"), remove).classList.add("h-delete");
   // On a phone pictures stand two in a row, and all there is to do is in the menu.
   const /** @type {Row[]} */ narrow = [[t("shelf.reuse", "Reuse settings"), () => reuse(each), "h-narrow"]];
