@@ -1,20 +1,25 @@
-"""Compare the words heard in a part with those meant, by their sounds and not their letters: what is lost, doubled, added or wrong. Pure."""
+"""Compare the words heard in a part with those meant, by their sounds in their language and not by letters: what is lost, doubled, added or wrong.
+Figures, signs and abbreviations count as the words that are said for them, on both sides. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Final, Literal
 
-from app.engine.hearing.heard import Meant, is_wide
+from app.engine.hearing.heard import Meant, join_words
+from app.engine.hearing.word_places import list_said
 from app.engine.speech.text.sounds import VOWELS
-from app.engine.speech.text.written_out import write_out
+from app.engine.speech.text.written_out import say_out
 
 Kind = Literal["lost", "doubled", "added", "wrong"]
-Spell = Callable[[str], str]
-"""Gives a word's sounds, one character each."""
+Spell = Callable[[str, str], str]
+"""Gives the sounds of a word in a language, one character each."""
+MARKS: Final = ".,;:!?\"'\u3002\uff0c\uff01\uff1f\uff1b\uff1a\u3001"
 _TAG: Final = re.compile(r"\[[^\[\]]*+\]|\([^()]*+\)")
 _WORD: Final = re.compile(r"[\u3000-\u9fff]|[^\W_]+(?:['\u2019][^\W_]+)*")
 _KINDS_OF_SOUND: Final = {sign: "vowel" for pair in VOWELS.values() for sign in pair} | {
@@ -56,10 +61,10 @@ def list_words(text: str) -> list[str]:
     return _WORD.findall(_TAG.sub(" ", text))
 
 
-def mark(meant: Sequence[Meant], heard: str, spell: Spell) -> list[Mark]:
+def mark(meant: Sequence[Meant], heard: str, spell: Spell, language: str = "en") -> list[Mark]:
     """List where what was heard is not what was meant: where the recogniser finds another text much likelier than it would without hearing
     anything. What it writes is no proof, as it writes what it expects. Words that follow one another are one mark."""
-    wrote = compare([each.text for each in meant], heard, spell)
+    wrote = compare([each.text for each in meant], heard, spell, language)
     other = {place: each for each in wrote for place in range(each.first, each.last)}
     again = {each.first for each in wrote if each.kind == "doubled"}
     kinds: list[Kind | None] = []
@@ -76,51 +81,123 @@ def mark(meant: Sequence[Meant], heard: str, spell: Spell) -> list[Mark]:
         last = place + sum(1 for _ in row)
         if kind is not None:
             said = dict.fromkeys(each.heard for at in range(place, last) if (each := other.get(at)) is not None)
-            marks.append(Mark(kind, place, last, " ".join(said)))
+            marks.append(Mark(kind, place, last, join_words([*said])))
         place = last
-    long = [each for each in wrote if each.kind in ("added", "doubled") and len(each.heard.split()) >= LONG and each.first == each.last]
+    long = [each for each in wrote if each.kind in ("added", "doubled") and len(list_said(each.heard)) >= LONG and each.first == each.last]
     return sorted(
         [*marks, *(each for each in long if not any(one.first <= each.first <= one.last for one in marks))], key=lambda one: one.first
     )
 
 
-def compare(meant: Sequence[str], heard: str, spell: Spell) -> list[Mark]:
+def compare(meant: Sequence[str], heard: str, spell: Spell, language: str = "en") -> list[Mark]:
     """List where the words that a recogniser wrote do not sound as those meant; words that were added one after another are one mark."""
-    other = list_words(heard if any(map(is_wide, heard)) else write_out(heard))
+    wrote = list_said(heard)
+    own, other = (_say(words, spell, language) for words in (meant, wrote))
     marks: list[Mark] = []
-    for first, last, begin, end in _pair(meant, other, spell):
-        kind = _judge(meant, other, (first, last, begin, end), spell)
-        said = " ".join(other[begin:end])
-        if kind == "added" and marks and (marks[-1].first, marks[-1].last, marks[-1].kind) == (first, last, kind):
-            marks[-1] = Mark(kind, first, last, f"{marks[-1].heard} {said}")
-        elif kind is not None:
-            marks.append(Mark(kind, first, last, said))
+    for pairs in _gather(_pair(own, other), own, other):
+        (first, _, begin, _), (_, last, _, end) = pairs[0], pairs[-1]
+        kinds = [found for each in pairs if (found := _judge(own, other, each)) is not None]
+        words, said = _take(meant, own, first, last), _take(wrote, other, begin, end)
+        if not kinds or ({*kinds} == {"wrong"} and _list_figures(words) == _list_figures(said) != []):
+            continue
+        kind: Kind = "lost" if begin == end else kinds[0] if {*kinds} <= {"doubled"} or len(pairs) == 1 else "wrong"
+        place = own[first].first if first < len(own) else len(meant)
+        text = join_words(said).strip(MARKS)
+        if kind == "added" and marks and (marks[-1].first, marks[-1].last, marks[-1].kind) == (place, place, kind):
+            marks[-1] = Mark(kind, place, place, join_words([marks[-1].heard, text]))
+        else:
+            marks.append(Mark(kind, place, own[last - 1].last if first < last else place, text))
     return marks
 
 
-def _judge(meant: Sequence[str], heard: Sequence[str], span: tuple[int, int, int, int], spell: Spell) -> Kind | None:
-    first, last, begin, end = span
+def _take(written: Sequence[str], said: Sequence[_Said], first: int, last: int) -> Sequence[str]:
+    """Return the written words of some that are said."""
+    return written[said[first].first : said[last - 1].last] if first < last else ()
+
+
+def _list_figures(words: Sequence[str]) -> list[str]:
+    """Return all figures of some words: "1.250" is "1250", whichever of its words is said for it."""
+    return [sign for word in words for sign in word if sign.isdigit()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A word as it is said, by its sounds, and the written ones that it is said for: those from `first` up to before `last`."""
+
+    sounds: str
+    first: int
+    last: int
+    most: float = ALIKE
+    """The share of its sounds that may differ. A figure's words are alike, and no recogniser spells them in its own way."""
+
+
+def _say(words: Sequence[str], spell: Spell, language: str) -> list[_Said]:
+    """Return what is said for written words: "1.50 \u20ac" is said in four words for two."""
+    bare = [(each, place) for place, word in enumerate(words) for each in list_words(word)]
+    said = list_words(say_out(join_words(words), language))
+    keys = [_fold(word) for word, _ in bare], [_fold(word) for word in said]
+    made = list[_Said]()
+    for what, i, j, begin, end in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        if what == "equal":
+            made += [_Said(_spell(word, spell, language), place, place + 1) for word, place in bare[i:j]]
+            continue
+        first = bare[i][1] if i < j else bare[i - 1][1] + 1 if i else 0
+        last = bare[j - 1][1] + 1 if i < j else bare[i][1] if i < len(bare) else len(words)
+        if i == j and first >= last:  # a sign within or beside a word
+            first, last = max(0, first - 1), max(1, first)
+        most = SAME if any(sign.isdigit() for word in words[first:last] for sign in word) else ALIKE
+        made += [_Said(_spell(word, spell, language), first, last, most) for word in said[begin:end]]
+    return made
+
+
+def _fold(word: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each)).casefold()
+
+
+def _spell(word: str, spell: Spell, language: str) -> str:
+    return spell(word.lower().replace("\u2019", "'"), language) or word
+
+
+_Pair = tuple[int, int, int, int]
+"""Words meant from one place up to before another, and such words heard."""
+
+
+def _gather(pairs: Sequence[_Pair], own: Sequence[_Said], other: Sequence[_Said]) -> Iterator[list[_Pair]]:
+    """Put together what belongs to the same written words on either side."""
+    some: list[_Pair] = []
+    for each in pairs:
+        some.append(each)
+        if _is_apart(own, each[1]) and _is_apart(other, each[3]):
+            yield some
+            some = []
+
+
+def _is_apart(said: Sequence[_Said], place: int) -> bool:
+    return not 0 < place < len(said) or said[place - 1].last <= said[place].first
+
+
+def _judge(own: Sequence[_Said], other: Sequence[_Said], pair: _Pair) -> Kind | None:
+    first, last, begin, end = pair
     if begin == end:
-        return "lost" if _spell_all(meant[first:last], spell) else None
-    said = _spell_all(heard[begin:end], spell)
+        return "lost"
+    said = _join(other[begin:end])
     if first == last:
-        beside = (heard[begin - 1 : begin], heard[end : end + 1])
-        return "doubled" if any(each and _is_alike(_spell_all(each, spell), said, SAME) for each in beside) else "added"
-    return None if _is_alike(_spell_all(meant[first:last], spell), said) else "wrong"
+        beside = (other[begin - 1 : begin], other[end : end + 1])
+        return "doubled" if any(each and _is_alike(_join(each), said, SAME) for each in beside) else "added"
+    return None if _is_alike(_join(own[first:last]), said, min(each.most for each in own[first:last])) else "wrong"
 
 
-def _spell_all(words: Sequence[str], spell: Spell) -> str:
-    bare = (each for word in words for each in list_words(word))
-    return "".join(spell(word.lower().replace("\u2019", "'")) or word for word in bare).replace(" ", "")
+def _join(said: Sequence[_Said]) -> str:
+    return "".join(each.sounds for each in said)
 
 
 def _is_alike(one: str, other: str, most: float = ALIKE) -> bool:
     return measure(one, other) <= most * max(len(one), len(other))
 
 
-def _pair(meant: Sequence[str], heard: Sequence[str], spell: Spell) -> list[tuple[int, int, int, int]]:
+def _pair(meant: Sequence[_Said], heard: Sequence[_Said]) -> list[_Pair]:
     """Pair words meant with words heard, at the least cost in sounds; one side of a pair is empty where a word is missing or too much."""
-    own, other = ([_spell_all([word], spell) for word in words] for words in (meant, heard))
+    own, other = ([each.sounds for each in said] for said in (meant, heard))
     rows, columns = len(own) + 1, len(other) + 1
     best = [[0.0] * columns for _ in range(rows)]
     came = [[(0, 0)] * columns for _ in range(rows)]
@@ -130,7 +207,7 @@ def _pair(meant: Sequence[str], heard: Sequence[str], spell: Spell) -> list[tupl
                 continue
             ways = []
             if row:
-                ways.append((best[row - 1][column] + (len(own[row - 1]) + APART if own[row - 1] else 0), (1, 0)))
+                ways.append((best[row - 1][column] + len(own[row - 1]) + APART, (1, 0)))
             if column:
                 ways.append((best[row][column - 1] + len(other[column - 1]) + APART, (0, 1)))
             for down, across in _GROUPS:

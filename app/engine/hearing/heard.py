@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NotRequired
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
@@ -53,6 +53,8 @@ class Heard:
     """The words of a text that was meant to be said, where there was one."""
     seconds: float
     model: str
+    language: str = ""
+    """That of the text that was meant, where it is known."""
 
     @property
     def text(self) -> str:
@@ -81,6 +83,7 @@ class _Stored(TypedDict):
     meant: list[_StoredMeant]
     seconds: Annotated[float, Field(ge=0)]
     model: str
+    language: NotRequired[str]
 
 
 _STORED: Final = TypeAdapter(_Stored)
@@ -112,4 +115,4 @@ def find(path: Path) -> Heard | None:
     if not is_right(_STORED, values):
         return None
     words, meant = tuple(Word(**each) for each in values["words"]), tuple(Meant(**each) for each in values["meant"])
-    return Heard(words, meant, values["seconds"], values["model"])
+    return Heard(words, meant, values["seconds"], values["model"], values.get("language", ""))

@@ -43,6 +43,11 @@ def is_said(word: str) -> bool:
     return not word.startswith("(")
 
 
+def list_said(text: str) -> list[str]:
+    """List the words of a text that are said, as they are written."""
+    return [word for word in list_shown(text) if is_said(word)]
+
+
 def fit(sentences: Sequence[TimedSentence], placed: Sequence[Word]) -> list[Word]:
     """Return all words of the sentences, each within its own; `placed`: those that are said, where a recogniser finds them, or none. Where
     it finds a word elsewhere, the sentence's time is shared out by letters."""

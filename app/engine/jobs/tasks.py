@@ -38,6 +38,8 @@ class Hear:
     stores: tuple[str, ...]
     texts: tuple[str, ...] = ()
     """What is meant to be said in each, where that is known."""
+    languages: tuple[str, ...] = ()
+    """Those of the texts."""
     sentences: tuple[tuple[TimedSentence, ...], ...] = ()
     """Those of each, where their times are known: then only the time of each word is looked for."""
 

@@ -45,5 +45,12 @@ RECOGNISERS: Final[tuple[Model, ...]] = (
 
 OFFERED: Final = "whisper-base-en"
 """What is offered where none is installed: it hears well enough to judge a voice, and is not large."""
+OF_MANY_LANGUAGES: Final = "whisper-small"
+"""What is offered for any other than English; the others hear that alone."""
 BEST: Final = ("whisper-small", "whisper-base-en", "moonshine-base", "whisper-tiny-en", "moonshine-tiny")
 """The one used when none is named: the first installed one."""
+
+
+def can_hear(model: str, language: str) -> bool:
+    """Tell whether a recogniser hears this language; an empty one is not known."""
+    return language in ("", "en") or model == OF_MANY_LANGUAGES

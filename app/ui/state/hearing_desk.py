@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,9 +21,10 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
-from app.engine.models.recognisers import BEST, OFFERED
+from app.engine.models.recognisers import BEST, OF_MANY_LANGUAGES, OFFERED, can_hear
 from app.engine.speech.sound.sound import read, write
 from app.engine.speech.text import subtitles
+from app.engine.speech.text.likely_language import name_language
 from app.engine.speech.text.subtitles import Cue
 
 
@@ -33,10 +34,11 @@ class HearingDesk:
     parts_task: str = ""
     """The latest that hears the parts of a script."""
 
-    def begin(self, sounds: Sequence[Path], texts: Sequence[str] = ()) -> str:
-        """Queue a task that hears these sounds, ahead of the jobs that wait; raise a Trouble that offers a recogniser where there is none."""
-        stores = tuple(str(name_store(each)) for each in sounds)
-        return self.keeper.start_task(Hear(require_recogniser(self.keeper.home).id, tuple(map(str, sounds)), stores, tuple(texts)))
+    def begin(self, sounds: Sequence[Path], texts: Sequence[str] = (), languages: Sequence[str] = ()) -> str:
+        """Queue a task that hears these sounds, ahead of the jobs that wait; raise a Trouble that offers a recogniser where there is none that
+        hears these languages."""
+        stores, model = tuple(str(name_store(each)) for each in sounds), require_recogniser(self.keeper.home, languages)
+        return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts), tuple(languages)))
 
     def begin_words(self, sound: Path, sentences: Sequence[Cue], store: Path) -> str:
         """Queue a task that finds when each word of a result is said."""
@@ -76,16 +78,27 @@ class HearingDesk:
             self.keeper.stop(self.parts_task)
 
 
-def require_recogniser(home: Home) -> Model:
-    """Return the best installed one; raise a Trouble that offers one where there is none."""
-    model = next((BY_ID[each] for each in BEST if locate(home, BY_ID[each]) is not None), None)
-    if model is None:
-        advice = say("owner.recogniser", "Download one in Models: {model} is enough.", model=BY_ID[OFFERED].words)
-        raise Trouble(
-            say_to_all("hearing.none", "To hear what is said, Hearth needs a recogniser, and there is none yet. {advice}", advice=advice),
-            cure=f"get:{OFFERED}",
+def require_recogniser(home: Home, languages: Iterable[str] = ()) -> Model:
+    """Return the best installed one that hears these languages; raise a Trouble that offers one where there is none."""
+    installed = [each for each in BEST if locate(home, BY_ID[each]) is not None]
+    best = next((each for each in installed if all(can_hear(each, language) for language in languages)), None)
+    if best is not None:
+        return BY_ID[best]
+    strange = next((each for each in languages if not can_hear(OFFERED, each)), "")
+    offered = OF_MANY_LANGUAGES if strange else OFFERED
+    advice = say("owner.recogniser", "Download one in Models: {model} is enough.", model=BY_ID[offered].words)
+    if installed:
+        sentence = say_to_all(
+            "hearing.other-language",
+            "This was spoken in {language}, and the recogniser that is here hears English only. {advice}",
+            language=name_language(strange),
+            advice=advice,
         )
-    return model
+    else:
+        sentence = say_to_all(
+            "hearing.none", "To hear what is said, Hearth needs a recogniser, and there is none yet. {advice}", advice=advice
+        )
+    raise Trouble(sentence, cure=f"get:{offered}")
 
 
 def find_cues(result: Path, store: Path) -> list[Cue]:

@@ -17,6 +17,8 @@ from app.engine.hearing import heard
 from app.engine.hearing.compare import Mark, mark
 from app.engine.hearing.spelling import spell
 from app.engine.jobs.events import END, Failed, Finished, PartDone
+from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.text.likely_language import choose_language
 from app.engine.speech.text.subtitles import read_cues, strip_tags
 from app.ui.state.hearing_desk import HearingDesk, name_store
 from app.ui.state.jobs_desk import EndedScript, JobsDesk
@@ -46,9 +48,17 @@ class Listening:
         if not fresh:
             return ""
         self.hearing.give_way()
-        task = self.hearing.begin([Path(part.path) for part in fresh], [strip_tags(part.text) for part in fresh])
+        languages = self._list_languages(spoken.request, fresh)
+        task = self.hearing.begin([Path(part.path) for part in fresh], [strip_tags(part.text) for part in fresh], languages)
         self.hearing.parts_task = self.tasks[spoken.job] = task
         return task
+
+    def _list_languages(self, request: SpeechRequest, parts: Sequence[PartDone]) -> list[str]:
+        """Return in which language each part was spoken, as its voice speaks it."""
+        split = self.jobs.parse(request).parts
+        models = [split[part.index].model or request.model if part.index < len(split) else request.model for part in parts]
+        spoken = {model: self.jobs.find_limits(model).languages for model in models}
+        return [choose_language(part.text, spoken[model]) for part, model in zip(parts, models, strict=True)]
 
     def place_words(self, person: Person) -> None:
         """Find when each word of the last script's result is said."""
@@ -157,4 +167,4 @@ def find_marks(sound: Path) -> tuple[Mark, ...] | None:
 @functools.lru_cache(maxsize=10_000)
 def _read_marks(path: str, _changed_ns: int) -> tuple[Mark, ...] | None:
     found = heard.find(Path(path))
-    return None if found is None else tuple(mark(found.meant, found.text, spell))
+    return None if found is None else tuple(mark(found.meant, found.text, spell, found.language or "en"))

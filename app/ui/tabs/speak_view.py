@@ -14,6 +14,8 @@ from app.base.trouble import Trouble
 from app.base.unknown_words import Unknown
 from app.compat.planning.types import Plan
 from app.engine.hearing.compare import Mark
+from app.engine.hearing.heard import join_words
+from app.engine.hearing.word_places import list_said
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Actor, Request, SpeechRequest
@@ -32,7 +34,6 @@ from app.engine.speech.text.pronunciations import Rows, find_said
 from app.engine.speech.text.said_by import guess_speakers
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_characters import is_strange
-from app.engine.speech.text.subtitles import strip_tags
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
@@ -109,8 +110,8 @@ def marks_view(part: PartDone, spoken: Language) -> list[PlaceView] | None:
     marks = find_marks(Path(part.path))
     if marks is None:
         return None
-    words = strip_tags(part.text).split()
-    return [{"place": each.first, "text": translate(word_mark(each, " ".join(words[each.first : each.last])), spoken)} for each in marks]
+    words = list_said(part.text)
+    return [{"place": each.first, "text": translate(word_mark(each, join_words(words[each.first : each.last])), spoken)} for each in marks]
 
 
 def word_mark(mark: Mark, words: str) -> Sentence:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.engine.hearing.compare import Mark, compare, list_words, mark, measure
-from app.engine.hearing.heard import Meant
+from app.engine.hearing.heard import Meant, join_words
 from app.engine.hearing.spelling import spell
+from app.engine.hearing.word_places import list_said
 
 TEXT = "The ferryman looked at the sea for a long time when the clock struck seven."
 
@@ -83,3 +84,46 @@ def test_several_words_that_were_added_are_marked() -> None:
 
 def test_sounds_of_a_kind_are_near() -> None:
     assert measure(spell("bet"), spell("bed")) < measure(spell("bet"), spell("best")) <= 1 < measure(spell("bet"), spell("lamp"))
+
+
+LANGUAGES = {
+    "en": ("Mr. Hale paid 12 % more, $4.50 in all, at 7:30 in the morning.",
+           "Mister Hale paid twelve percent more, four dollars and fifty cents in all, at seven thirty in the morning"),
+    "de": ("Dr. Weiß zahlte am 3. März 1.250 € für 12,5 kg Mehl, d. h. viel zu viel.",
+           "Doktor Weiss zahlte am dritten März 1250 Euro für zwölf Komma fünf Kilogramm Mehl, das heißt viel zu viel."),
+    "fr": ("M. Petit a payé 21 € pour 3 kg de pommes à 8 h 30, c'est-à-dire trop.",
+           "Monsieur Petit a payé vingt-et-un euros pour trois kilos de pommes à huit heures trente, c'est à dire trop."),
+    "es": ("El Sr. Vega pagó 21 € por 3 kg de uvas a las 8:30, el 50 % más.",
+           "El señor Bega pagó veintiún euros por tres kilos de uvas a las ocho y treinta, el cincuenta por ciento más."),
+    "it": ("Il dott. Rossi ha pagato 28 € per 3 kg di pane alle 8:30, il 50% in più.",
+           "Il dottor Rossi ha pagato ventotto euro per tre chili di pane alle otto e trenta, il cinquanta per cento in più."),
+    "pt": ("O Sr. Lima pagou 21 € por 3 kg de carne às 8:30, 50% a mais.",
+           "O senhor Lima pagou vinte e um euros por três quilos de carne às oito horas e trinta, cinquenta por cento a mais."),
+    "zh": ("2024年3月5日他花了12.5元买了3kg苹果，比昨天多50%。", "二零二四年三月五日她花了十二点五元买了三公斤苹果，比昨天多百分之五十。"),
+}  # fmt: skip
+"""A text as it is written, and what is said for it."""
+PLANTED = {
+    "en": ("fifty", "ninety", "$4.50"), "de": ("Mehl", "Holz", "Mehl,"), "fr": ("pommes", "chaises", "pommes"), "es": ("cincuenta", "setenta", "50 %"),
+    "it": ("pane", "legno", "pane"), "pt": ("carne", "livro", "carne"), "zh": ("苹", "香", "苹"),
+}  # fmt: skip
+"""A word that is said, another one in its place, and what that was meant to be."""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_figures_and_abbreviations_are_compared_as_they_are_said(language: str) -> None:
+    written, said = LANGUAGES[language]
+    for heard in (said, written):
+        assert compare(list_said(written), heard, spell, language) == [], "whichever way the recogniser writes it"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("fault", ["cut", "doubled", "swapped"])
+def test_a_planted_fault_is_found_in_every_language(fault: str, language: str) -> None:
+    written, said = LANGUAGES[language]
+    word, other, meant = PLANTED[language]
+    blank = "" if language == "zh" else " "
+    heard = said.replace(word, {"cut": "", "doubled": f"{word}{blank}{word}", "swapped": other}[fault], 1)
+    (found,) = compare(list_said(written), heard, spell, language)
+    assert found.kind == "doubled" if fault == "doubled" else found.kind in ("lost", "wrong")
+    if fault != "doubled":
+        assert join_words(list_said(written)[found.first : found.last]) == meant

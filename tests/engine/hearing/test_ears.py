@@ -114,10 +114,10 @@ def test_a_lack_of_memory_leads_to_a_safer_plan(session: Session, noise: Path, m
 
     real, faults = EncoderDecoder.hear, [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")]
 
-    def breaking(self: EncoderDecoder, samples: sound.Samples, text: str) -> tuple[list[Word], list[Meant]]:
+    def breaking(self: EncoderDecoder, samples: sound.Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:
         if faults:
             raise faults.pop()
-        return real(self, samples, text)
+        return real(self, samples, text, language)
 
     monkeypatch.setattr(EncoderDecoder, "hear", breaking)
     events = hear(session, "whisper-tiny-en", noise)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from app.base import paths
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.hearing import heard
@@ -16,6 +17,9 @@ from app.engine.hearing.heard import Heard, Meant, Word
 from app.engine.jobs.events import Event, Failed, Finished, PartDone
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import SpeechRequest
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.text.script import ParsedScript, parse_script
+from app.ui.state import hearing_desk
 from app.ui.state.hearing_desk import name_store
 from app.ui.state.jobs_desk import EndedScript
 from app.ui.state.listening import Listening, count_wrong, find_marks
@@ -47,6 +51,9 @@ class Studio:
     """The first job or task that does."""
     asked: list[SpeechRequest] = field(default_factory=list)
     scripts: dict[str, EndedScript] = field(default_factory=dict)
+    speaks: tuple[str, ...] = ("en",)
+    languages: object = ()
+    """What the parts that are heard are in."""
 
     def make(self, request: SpeechRequest) -> str:
         self.jobs += 1
@@ -75,7 +82,8 @@ class Studio:
         pass
 
     def begin(self, *asked: object) -> str:
-        (first, *_) = asked
+        (first, *others) = asked
+        self.languages = others[-1] if others else ()
         if isinstance(first, SpeechRequest):
             return self.make(first)
         for path in first:  # type: ignore[attr-defined]
@@ -90,6 +98,12 @@ class Studio:
 
     def get_progress(self, job: str) -> Progress:
         return Progress(end=next(iter(self.follow(job)), None))  # type: ignore[arg-type]
+
+    def parse(self, request: SpeechRequest) -> ParsedScript:
+        return parse_script(request.text)
+
+    def find_limits(self, model: str) -> VoiceLimits:
+        return VoiceLimits(languages=self.speaks)
 
     def show_script(self, job: str, person: object) -> None:
         self.spoken = self.scripts[job]
@@ -122,6 +136,16 @@ def test_each_take_is_heard_once(tmp_path: Path) -> None:
     later_ns = Path(second.path).stat().st_mtime_ns + 10**10
     os.utime(second.path, ns=(later_ns, later_ns))
     assert find_marks(Path(second.path)) is None, "another take was put in its place"
+
+
+def test_parts_are_heard_in_the_language_that_they_were_spoken_in(tmp_path: Path) -> None:
+    studio = Studio(tmp_path, [0, 0], speaks=("de", "zh"))
+    studio.make(SpeechRequest(TEXT))
+    assert studio.spoken is not None
+    first, second = studio.spoken.parts
+    studio.spoken = replace(studio.spoken, parts=(first, replace(second, text="[S1] \u4f60\u597d\u3002")))
+    make_listening(studio).listen(OWNER)
+    assert studio.languages == ["de", "zh"]
 
 
 @pytest.mark.parametrize(
@@ -168,3 +192,17 @@ def test_what_keeps_parts_from_being_spoken_again_is_told(fails: str, tmp_path: 
     until(lambda: not listening.mending, 20)
     assert listening.find_trouble("1") is None and studio.spoken.job != "1"
     assert [count_wrong(part) for part in studio.spoken.parts] == [0, 0]
+
+
+def test_what_is_in_another_language_needs_a_recogniser_of_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there, home = {"whisper-base-en"}, paths.home(tmp_path)
+    monkeypatch.setattr(hearing_desk, "locate", lambda _, model: tmp_path if model.id in there else None)
+    assert hearing_desk.require_recogniser(home, ["en", ""]).id == "whisper-base-en"
+    with pytest.raises(Trouble, match=r"spoken in German.*hears English only.*Whisper small") as told:
+        hearing_desk.require_recogniser(home, ["en", "de"])
+    assert told.value.cure == "get:whisper-small"
+    there.clear()
+    with pytest.raises(Trouble, match=r"there is none yet.*Whisper small"):
+        hearing_desk.require_recogniser(home, ["de"])
+    there.update({"whisper-small", "whisper-base-en"})
+    assert hearing_desk.require_recogniser(home, ["de"]).id == "whisper-small"

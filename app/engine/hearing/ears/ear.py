@@ -45,9 +45,9 @@ AROUND_S: Final = 0.2
 class Listener(Protocol):
     """A loaded family of recognisers."""
 
-    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Meant]]:
+    def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:
         """Return the words in a stretch of sound of less than half a minute, and those of a text that is meant to be said in it, each with how
-        likely it is there; none of these where there is no text, nobody speaks, or it is too long."""
+        likely it is there; none of these where there is no text, nobody speaks, or it is too long. `language`: the text's; empty: not known."""
 
     def place(self, samples: Samples, words: list[str]) -> list[Word]:
         """Return when each of these words is said in such a stretch; none where nobody speaks, or it is too long."""
@@ -64,10 +64,12 @@ class Ear:
         began_s, done_s = time.monotonic(), 0.0
         lasts_s = [measure_seconds(Path(path)) for path in task.sounds]
         total_s, nothing = sum(lasts_s), [""] * len(lasts_s)
-        known = task.sentences or ((),) * len(lasts_s)
-        for path, text, sentences, target, seconds in zip(task.sounds, task.texts or nothing, known, task.stores, lasts_s, strict=True):
+        known, texts, languages = task.sentences or ((),) * len(lasts_s), task.texts or nothing, task.languages or nothing
+        for path, text, language, sentences, target, seconds in zip(
+            task.sounds, texts, languages, known, task.stores, lasts_s, strict=True
+        ):
             words, meant = list[Word](), list[Meant]()
-            for reached_s, more, told in self.place(Path(path), sentences) if sentences else self.hear(*read(Path(path)), text):
+            for reached_s, more, told in self.place(Path(path), sentences) if sentences else self.hear(*read(Path(path)), text, language):
                 words, meant = words + more, meant + told
                 elapsed_s = time.monotonic() - began_s
                 speed = (done_s + reached_s) / elapsed_s
@@ -77,17 +79,17 @@ class Ear:
                     yield Stopped((), elapsed_s)
                     return
             done_s += seconds
-            store(Heard(tuple(words), tuple(meant), seconds, self._name), Path(target))
+            store(Heard(tuple(words), tuple(meant), seconds, self._name, language), Path(target))
         elapsed_s = time.monotonic() - began_s
         yield Finished(task.stores, elapsed_s, done_s / max(elapsed_s, 1e-6), "seconds", meter.read().highest_bytes, done_s)
 
-    def hear(self, samples: Samples, rate: int, text: str = "") -> Iterator[tuple[float, list[Word], list[Meant]]]:
+    def hear(self, samples: Samples, rate: int, text: str = "", language: str = "") -> Iterator[tuple[float, list[Word], list[Meant]]]:
         """Yield for each stretch how many seconds are heard, and its words; where all is one stretch, those of a text that is meant, too."""
         heard = resample(samples, rate, RATE)
         pieces = cut_pieces(heard, RATE)
         for begin, end in pieces:
             piece, after_s = heard[begin:end], begin / RATE
-            words, meant = self._listener.hear(piece, text if len(pieces) == 1 else "")
+            words, meant = self._listener.hear(piece, text if len(pieces) == 1 else "", language)
             yield end / RATE, _move(tighten(words, piece, RATE), after_s), _move(tighten(meant, piece, RATE), after_s)
 
     def place(self, path: Path, sentences: Sequence[TimedSentence]) -> Iterator[tuple[float, list[Word], list[Meant]]]:

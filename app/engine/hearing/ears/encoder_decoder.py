@@ -16,9 +16,10 @@ from transformers import MoonshineForConditionalGeneration, WhisperFeatureExtrac
 
 from app.base.bounded_json import read_json
 from app.engine.hearing.alignment import Weights, align, find_loud, make_words
-from app.engine.hearing.compare import compare
-from app.engine.hearing.heard import Meant, Word, join_words
+from app.engine.hearing.compare import MARKS, compare
+from app.engine.hearing.heard import Meant, Word, is_wide, join_words
 from app.engine.hearing.spelling import spell
+from app.engine.hearing.word_places import list_said
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.sound.sound import Samples
 
@@ -37,7 +38,7 @@ NEVER: Final = -99.0
 DOUBTS_MOST: Final = 8
 AT_ONCE: Final = 4
 """Texts that are weighed at once: each token of each takes all the words there are in memory."""
-MARKS: Final = ".,;:!?\"')"
+STOPS: Final = ",;:.，；：。、"
 PROMPT_MOST: Final = 4
 """Tokens with which Whisper begins: that it does, the language, what to write, and that it writes no times."""
 PAD_S: Final = 0.2
@@ -83,10 +84,10 @@ class EncoderDecoder:
         """What the encoder makes of silence, once that was needed."""
         self._most = int(getattr(model.config, family.most)) - PROMPT_MOST - 1
 
-    def hear(self, samples: Samples, text: str) -> tuple[list[Word], list[Meant]]:
+    def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:
         with torch.inference_mode():
             encoded = self._encode(samples)
-            prompt = self._choose_prompt(encoded)
+            prompt = self._choose_prompt(encoded, language)
             if not prompt:
                 return [], []
             tokens, sure = self._write(encoded, prompt, len(samples) / RATE)
@@ -94,7 +95,9 @@ class EncoderDecoder:
             if tokens:
                 times_s = self._time(encoded, prompt, tokens, samples)
                 words = make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
-            return words, self._weigh(encoded, prompt, text.split(), samples, join_words([word.text for word in words]))
+            return words, self._weigh(
+                encoded, prompt, list_said(text), samples, join_words([word.text for word in words]), language or "en"
+            )
 
     def place(self, samples: Samples, words: list[str]) -> list[Word]:
         with torch.inference_mode():
@@ -105,8 +108,8 @@ class EncoderDecoder:
             spans_s = self._place(encoded, prompt, tokens, samples)
             return [Word(word, begin_s, end_s, 1.0) for word, (begin_s, end_s) in zip(words, spans_s, strict=True)]
 
-    def _choose_prompt(self, encoded: Any) -> list[int]:
-        """Return what the decoder begins with; nothing where Whisper finds that nobody speaks."""
+    def _choose_prompt(self, encoded: Any, spoken: str = "") -> list[int]:
+        """Return what the decoder begins with; nothing where Whisper finds that nobody speaks. `spoken`: the language, where that is known."""
         orders = self._orders
         if orders is None:
             return [self._begin]
@@ -116,8 +119,10 @@ class EncoderDecoder:
             return []
         if not orders.languages:
             return [self._begin, orders.plain]
-        language = int(likely[list(orders.languages)].argmax())
-        return [self._begin, orders.languages[language], orders.transcribe, orders.plain]
+        language = self._tokenizer.token_to_id(f"<|{spoken}|>")
+        if language not in orders.languages:
+            language = orders.languages[int(likely[list(orders.languages)].argmax())]
+        return [self._begin, language, orders.transcribe, orders.plain]
 
     def _encode(self, samples: Samples) -> Any:
         padded = np.pad(samples, round(self._family.pad_s * RATE)).astype(np.float32)
@@ -162,12 +167,13 @@ class EncoderDecoder:
         begins_s = [times_s[end - len(each)] for end, each in zip(ends, tokens, strict=True)]
         return [(begin_s, max(begin_s, times_s[end])) for begin_s, end in zip(begins_s, ends, strict=True)]
 
-    def _weigh(self, encoded: Any, prompt: list[int], words: list[str], samples: Samples, wrote: str) -> list[Meant]:
+    def _weigh(self, encoded: Any, prompt: list[int], words: list[str], samples: Samples, wrote: str, language: str) -> list[Meant]:
         """Weigh a text that is meant against others: without a word that seems missing, with one twice that seems doubled, and with what was
         written in place of some."""
         if not words:
             return []
-        closing = words[-1].rstrip(",;:.") + ("" if words[-1].endswith(("?", "!")) else ".")  # as a recogniser ends
+        bare, asks = words[-1].rstrip(STOPS), words[-1].endswith(("?", "!", "？", "！"))
+        closing = words[-1] if asks or not bare else bare + ("。" if is_wide(bare[-1]) else ".")  # as a recogniser ends
         tokens = [self._read(word) for word in (*words[:-1], closing)]
         joined = [token for each in tokens for token in each]
         if len(joined) > self._most:
@@ -181,7 +187,7 @@ class EncoderDecoder:
         odd = [max(-after, each / usual - 1) for after, each in zip([*likely[1:], float(whole[-1])], pace, strict=True)]
         missing = list_doubted([each < MISSING for each in likely])
         twice = [place for place in sorted(range(len(words)), key=odd.__getitem__)[-DOUBTS_MOST:] if odd[place] > ODD]
-        other = [each for each in compare(words, wrote, spell) if each.kind == "wrong"][:DOUBTS_MOST]
+        other = [each for each in compare(words, wrote, spell, language) if each.kind == "wrong"][:DOUBTS_MOST]
         texts = [[*tokens[:first], *tokens[last:]] for first, last in missing]
         texts += [[*tokens[: each.first], self._read(each.heard), *tokens[each.last :]] for each in other]
         once = len(texts)
@@ -208,7 +214,8 @@ class EncoderDecoder:
         return [each - usual for each in found]
 
     def _read(self, words: str) -> list[int]:
-        tokens: list[int] = self._tokenizer.encode(f" {words}", add_special_tokens=False).ids
+        before = "" if is_wide(words[:1]) else " "
+        tokens: list[int] = self._tokenizer.encode(f"{before}{words}", add_special_tokens=False).ids
         return tokens
 
     def _score(self, encoded: Any, prompt: list[int], texts: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:

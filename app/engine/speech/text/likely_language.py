@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from app.base.sentence import Sentence, say_to_all
@@ -27,6 +28,8 @@ SMALL_WORDS: Final = {
 _CODES: Final = [(word, code) for code, words in SMALL_WORDS.items() for word in words.split()]
 _WORDS: Final = {word: tuple(code for other, code in _CODES if other == word) for word, _ in _CODES}
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_CHINESE: Final = re.compile(r"[\u4e00-\u9fff]")
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
 _TAG: Final = re.compile(r"\[[^\[\]]{0,200}\]|\([^()]{0,200}\)")
 LOOKED_AT: Final = 20_000
 """Letters from the beginning."""
@@ -44,6 +47,16 @@ def guess_language(text: str) -> str:
     best = max(found, key=lambda code: len(found[code]))
     told = len({*found[best]}) >= LEAST_WORDS and len(found[best]) >= LEAST_SHARE * len(words)
     return best if told and (best == "en" or len(found[best]) >= LEAST_LEAD * len(found["en"])) else ""
+
+
+def choose_language(text: str, spoken: Sequence[str]) -> str:
+    """Return the language that a text is in, of those that its voice speaks; the first where that cannot be told."""
+    codes = tuple(dict.fromkeys(each.lower().partition("-")[0] for each in spoken))
+    if len(codes) > 1:
+        seems = ("ja" if _KANA.search(text) else "zh") if _CHINESE.search(text) else guess_language(text)
+        if seems in codes:
+            return seems
+    return codes[0] if codes else ""
 
 
 def name_language(code: str) -> Sentence | str:

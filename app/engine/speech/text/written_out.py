@@ -10,6 +10,7 @@ from typing import Final
 
 from app.engine.speech.text import numerals, said_matches
 from app.engine.speech.text import spoken_forms as forms
+from app.engine.speech.text.chinese import write_chinese
 from app.engine.speech.text.other_languages import write_figures
 
 _MONTH: Final = "|".join(forms.MONTHS)
@@ -168,7 +169,8 @@ def write_out(text: str, spells_capitals: bool | None = None) -> str:
 
 def say_out(text: str, language: str) -> str:
     """Return a text as a voice of this language is given it; as it is where no language is named."""
-    return write_out(text) if language == "en" else write_figures(text, language)
+    written = {"en": write_out, "zh": write_chinese}.get(language)
+    return written(text) if written is not None else write_figures(text, language)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from app.engine.models.voice_limits import DIA
-from app.engine.speech.text.likely_language import guess_language
+from app.engine.speech.text.likely_language import choose_language, guess_language
 from app.engine.speech.text.script import parse_script
 from tests.support.places import TOP
 
@@ -45,3 +45,14 @@ def test_a_voice_that_speaks_another_language_warns() -> None:
     german = dataclasses.replace(DIA, languages=("en-GB", "de-DE"))
     for script, limits in ((GERMAN, german), ("It is warm, and that is all I know.", DIA)):
         assert not [each for each in parse_script(script, limits).problems if each.sentence.key == "script.other-language"]
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken", "code"),
+    [
+        ("Das Haus.", ("de",), "de"), ("\u4f60\u597d", ("en", "zh"), "zh"), ("Hello.", ("en", "zh"), "en"), (GERMAN, ("en-GB", "de"), "de"),
+        ("\u3053\u3093\u306b\u3061\u306f\u4e16\u754c", ("en", "ja"), "ja"), ("Oui.", ("en", "fr"), "en"), ("Hello.", (), ""),
+    ],
+)  # fmt: skip
+def test_the_language_of_a_part_is_one_that_its_voice_speaks(text: str, spoken: tuple[str, ...], code: str) -> None:
+    assert choose_language(text, spoken) == code
