@@ -34,7 +34,8 @@ CALLS = {"compile", "match", "search", "fullmatch", "findall", "finditer", "sub"
 COMPUTED = {
     "app/compat/planning/quirk.py", "app/compat/planning/quirk_table.py", "app/engine/pictures/families/placement.py", "app/launcher/pip_command.py",
     "app/base/graphics_cards.py", "app/launcher/machine_facts.py", "app/base/private_words.py", "app/engine/pictures/prompts/starter_words.py",
-    "app/engine/pictures/run/active_embeddings.py", "app/engine/speech/text/other_languages.py", "app/engine/hearing/spelling.py", "app/engine/speech/text/chinese.py",
+    "app/engine/pictures/run/active_embeddings.py", "app/engine/speech/text/other_languages.py",
+    "app/engine/hearing/spelling.py", "app/engine/speech/text/chinese.py",
 }  # fmt: skip
 """Files whose patterns are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names, or
 words of a prompt, escaped."""
