@@ -126,6 +126,9 @@ def _peak(need: Need, precision: tuple[Precision, ...], quantised: Quantised, of
             if its.device != how.device and _share_memory(its.device, how.device)
         )
         most = max(most, resident_bytes(need, precision, quantised, offload, part) + work + meanwhile)
+    if need.reading_bytes and all(_share_memory("cpu", how.device) for how in precision):
+        loaded = sum(part_bytes(part, how, quantised) for part, how in zip(need.parts, precision, strict=True) if offload == "none")
+        most = max(most, loaded + need.reading_bytes)
     return most
 
 

@@ -68,6 +68,8 @@ class Need:
     parts: tuple[ModelPart, ...] = ()
     cache_bytes: int = 0
     """Key/value caches at their longest, in two-byte numbers."""
+    reading_bytes: int = 0
+    """What models take on the processor that read a picture before the first step, and then leave the memory."""
     width: int = 0
     height: int = 0
     attention: str = ""

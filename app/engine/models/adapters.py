@@ -13,7 +13,7 @@ from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import Value, say
 from app.base.trouble import Trouble
-from app.compat.planning.types import ModelPart, Need
+from app.compat.planning.memory_formulas import BYTES, SCRATCH_BYTES
 from app.engine.models import safetensors
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.lora_facts import NAMES
@@ -71,6 +71,11 @@ class ImageEncoder:
     parameters: int
     halves: bool
     """Whether its weights are stored in 16 bits."""
+
+    @property
+    def reading_bytes(self) -> int:
+        """What it takes in memory to read a picture: its weights as they are stored, and its work."""
+        return self.parameters * BYTES["float16" if self.halves else "float32"] + SCRATCH_BYTES["speech"]
 
     @property
     def weights(self) -> tuple[Path, ...]:
@@ -232,22 +237,3 @@ def _read_encoder(path: Path, _stamp: tuple[int, int]) -> ImageEncoder | None:
     halves = all(each.dtype in ("F16", "BF16") for each in entries.values() if len(each.shape) == 2)
     parameters = sum(math.prod(each.shape) for each in entries.values())
     return replace(found, settings=settings, widths={"whole": projected[0], "patches": width}, parameters=parameters, halves=halves)
-
-
-def add_adapter(need: Need, adapter: Adapter, encoder: ImageEncoder | None) -> Need:
-    """Count an adapter's weights with the denoiser's, beside which they lie and are never quantised. `encoder`: what reads the picture, if it takes
-    the same memory; it is counted with the text encoder, as it comes and goes before the steps."""
-    added = {"denoiser": adapter.parameters} | ({"text": encoder.parameters} if encoder else {})
-
-    def with_it(part: ModelPart) -> ModelPart:
-        more = added.pop(part.role, 0)
-        if not more:
-            return part
-        return replace(
-            part,
-            parameters=part.parameters + more,
-            linear=part.parameters if part.linear is None else part.linear,
-            gguf_bytes=None if part.gguf_bytes is None else part.gguf_bytes + more * 2,
-        )
-
-    return replace(need, parts=tuple(map(with_it, need.parts)))

@@ -13,7 +13,6 @@ from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import Value, say
 from app.base.trouble import Trouble
-from app.compat.planning.types import ModelPart, Need
 from app.engine.models import safetensors
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.lora_facts import NAMES
@@ -28,7 +27,6 @@ CONFIG: Final = "config.json"
 FILES_MOST: Final = 200
 KNOWN_MOST: Final = 512
 """Headers that are remembered."""
-_HALF_BYTES: Final = 2
 _FIRST: Final = "controlnet_cond_embedding.conv_in.weight"
 _FIRST_ORIGINAL: Final = ("control_model.input_hint_block.0.weight", "input_hint_block.0.weight")
 _UNION: Final = say("control.union", "a ControlNet Union")
@@ -154,19 +152,3 @@ def find_control(home: Home, name: str) -> str:
             )
         )
     return str(found)
-
-
-def add_control(need: Need, control: Control) -> Need:
-    """Count a control model's weights with the denoiser's: it runs before each of its steps, and is never quantised."""
-
-    def with_it(part: ModelPart) -> ModelPart:
-        if part.role != "denoiser":
-            return part
-        return replace(
-            part,
-            parameters=part.parameters + control.parameters,
-            linear=part.parameters if part.linear is None else part.linear,
-            gguf_bytes=None if part.gguf_bytes is None else part.gguf_bytes + control.parameters * _HALF_BYTES,
-        )
-
-    return replace(need, parts=tuple(map(with_it, need.parts)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from app.base.sentence import Sentence, Value, say
+from app.compat.planning.memory_formulas import BYTES
 from app.compat.planning.types import ModelPart, Need, Quantised
 from app.engine.jobs.request import KindName
 from app.engine.models.model_names import word_name
@@ -208,6 +209,20 @@ def describe_need(
         published="gguf" if model.gguf else "none", also_published=tuple(each.when for each in model.companions if each.when is not None),
         impossible=_list_impossible(model),
     )  # fmt: skip
+
+
+def add_to_denoiser(need: Need, parameters: int) -> Need:
+    """Count weights with the denoiser's that lie beside them at each step and are never quantised: a control model's, an adapter's."""
+
+    def with_them(part: ModelPart) -> ModelPart:
+        return replace(
+            part,
+            parameters=part.parameters + parameters,
+            linear=part.parameters if part.linear is None else part.linear,
+            gguf_bytes=None if part.gguf_bytes is None else part.gguf_bytes + parameters * BYTES["float16"],
+        )
+
+    return replace(need, parts=tuple(with_them(part) if part.role == "denoiser" else part for part in need.parts))
 
 
 def _list_impossible(model: Model) -> tuple[tuple[Quantised, Sentence], ...]:

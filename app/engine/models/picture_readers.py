@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from app.base.sentence import say
+from app.compat.planning.memory_formulas import BYTES, SCRATCH_BYTES
 from app.compat.planning.types import ModelPart
 from app.engine.models.model import Attention, Model, Source
 
@@ -19,3 +20,8 @@ DEPTH: Final = Model(
 
 READERS: Final[Mapping[str, Model]] = {"depth": DEPTH}
 """By what is made of a guide."""
+
+
+def count_reading_bytes(made: str) -> int:
+    """Return what it takes in memory to make a guide's map: the reader's weights in float32, and its work."""
+    return sum(part.parameters for part in READERS[made].parts) * BYTES["float32"] + SCRATCH_BYTES["speech"] if made in READERS else 0

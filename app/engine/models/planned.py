@@ -17,10 +17,11 @@ from app.compat.planning.fallbacks import choices
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import Request
-from app.engine.models.adapters import add_adapter, require_fit
-from app.engine.models.controls import add_control, read_control
-from app.engine.models.model import ConfigNeeds, Model, describe_need
+from app.engine.models.adapters import require_fit
+from app.engine.models.controls import read_control
+from app.engine.models.model import ConfigNeeds, Model, add_to_denoiser, describe_need
 from app.engine.models.on_disk import read_needs
+from app.engine.models.picture_readers import count_reading_bytes
 from app.engine.models.pretended_device import list_impossible
 
 NOTHING_SEEN: Final = MappingProxyType[Subject, Verdict]({})
@@ -81,10 +82,12 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None, larger=larger)
     need = add_config_needs(need, read_needs(home, model))
     if request and request.guide:
-        need = add_control(need, read_control(Path(request.control)))
+        need = add_to_denoiser(need, read_control(Path(request.control)).parameters)
+        need = replace(need, reading_bytes=count_reading_bytes(request.guide_as))
     if request and request.reference:
         adapter, encoder = require_fit(home, Path(request.adapter), model)
-        need = add_adapter(need, adapter, encoder if hardware.unified or hardware.kind == "cpu" else None)
+        need = add_to_denoiser(need, adapter.parameters)
+        need = replace(need, reading_bytes=max(need.reading_bytes, encoder.reading_bytes))
     return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))
 
 

@@ -22,7 +22,7 @@ from app.engine.pictures.prompts import starter_words
 from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
-from app.engine.pictures.run.guide import make_guide, note_cut
+from app.engine.pictures.run.guide import keep_guide, note_cut
 from app.engine.pictures.run.masked_part import Surroundings, choose_shape
 from app.engine.pictures.steps import count_steps, weigh_quicker
 
@@ -162,7 +162,9 @@ def resolve_settings(
         words[1],
         image,
         mask,
-        make_guide(drawn, request.guide_as, width, height, require_reader(home, request.guide_as) if home else None) if drawn else None,
+        keep_guide(job, drawn, request.guide_as, width, height, require_reader(home, request.guide_as) if home else None)
+        if drawn
+        else None,
         _has_few_steps(model) and resolved.scheduler == model.settings.scheduler,
         choose_rescale(settings, guidance) if image is None else 0.0,
         tuple(notes),

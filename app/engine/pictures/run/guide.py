@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
+from PIL.PngImagePlugin import PngInfo
 
 from app.base.atomic_write import replacing
+from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.parts import GUIDE
@@ -17,6 +21,8 @@ from app.engine.pictures.families.depth_file import see_depth
 from app.engine.pictures.run.input_images import crop_to
 
 Floats = NDArray[np.float32]
+MADE_OF: Final = "Made of"
+"""What a kept map tells of the picture that it was made of."""
 WEAK: Final = 100 / 255
 STRONG: Final = 200 / 255
 """Slopes of an edge, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
@@ -26,9 +32,23 @@ CUT: Final = 0.02
 _NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
 
 
-def make_guide(picture: Image.Image, made: str, width: int, height: int, reader: Path | None = None) -> Image.Image:
-    """Return the map for a picture of this size; raise a Trouble if the picture shows nothing to go by. `reader`: the folder of the model that sees it."""
+def keep_guide(job: Path, picture: Image.Image, made: str, width: int, height: int, reader: Path | None = None) -> Image.Image:
+    """Return the map for a picture of this size, which lies beside what it guides, where the page shows it: made once for a job, however often that is
+    resumed."""
     fitted = crop_to(picture, width, height)
+    made_of = f"{made} {width}x{height} {hashlib.sha256(fitted.tobytes()).hexdigest()}"
+    with suppress(OSError), open_picture(job / GUIDE, ("PNG",)) as kept:
+        if kept.info.get(MADE_OF) == made_of:
+            return decode(kept, "RGB")
+    guide, told = make_guide(fitted, made, reader), PngInfo()
+    told.add_text(MADE_OF, made_of)
+    with replacing(job / GUIDE) as unfinished:
+        guide.save(unfinished, "PNG", pnginfo=told)
+    return guide
+
+
+def make_guide(fitted: Image.Image, made: str, reader: Path | None = None) -> Image.Image:
+    """Return the map of a picture; raise a Trouble if it shows nothing to go by. `reader`: the folder of the model that sees it."""
     if reader is not None:
         depth = see_depth(reader, fitted)
         if depth is None:
@@ -52,12 +72,6 @@ def note_cut(picture: Image.Image, width: int, height: int) -> Sentence | None:
         own=f"{picture.width} x {picture.height}",
         size=f"{width} x {height}",
     )
-
-
-def save_guide(guide: Image.Image, job: Path) -> None:
-    """Put the map beside what it guides, where the page shows it."""
-    with replacing(job / GUIDE) as unfinished:
-        guide.save(unfinished, "PNG")
 
 
 def find_edges(picture: Image.Image) -> NDArray[np.bool_]:

@@ -40,7 +40,6 @@ from app.engine.pictures.run.batch import Loop, Picture
 from app.engine.pictures.run.checkpoint import Checkpoint
 from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings, paint_over, resolve_settings
-from app.engine.pictures.run.guide import save_guide
 from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
 from app.engine.pictures.run.reuse import Reuse
 from app.engine.pictures.run.tiled_denoiser import Window
@@ -126,8 +125,6 @@ class Painter:
             tell(Note(sentence))
         self._control.activate(self._pipe, run.settings)
         self._adapter.activate(self._pipe, run.settings)
-        if run.settings.guide is not None:
-            save_guide(run.settings.guide, job)
         changed = self._loras.activate(self._pipe, run.settings), self._words.activate(self._pipe, run.settings.request.loras)
         if any(changed):
             self._embeddings.forget()

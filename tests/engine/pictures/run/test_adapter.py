@@ -21,6 +21,7 @@ from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
+from app.compat.planning.memory_formulas import GIB, SCRATCH_BYTES, peak_bytes
 from app.compat.planning.types import Precision
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
@@ -28,7 +29,7 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest
 from app.engine.kinds import admit, kind_of
 from app.engine.models import catalog
-from app.engine.models.adapters import add_adapter, find_adapter, find_encoder, list_adapters, read_adapter
+from app.engine.models.adapters import find_adapter, find_encoder, list_adapters, read_adapter
 from app.engine.models.model import describe_need
 from app.engine.models.planned import find_need
 from app.engine.pictures.files import picture_settings
@@ -253,19 +254,23 @@ def test_its_settings_lie_in_the_file(folders: dict[str, Path], adapters: dict[s
     assert np.array_equal(read_pixels(made.path), read_pixels(again.path))
 
 
-def test_its_weights_count_with_the_denoisers_and_the_encoders_where_memory_is_one(
+def test_its_weights_count_with_the_denoisers_and_the_encoders_before_the_steps_where_memory_is_one(
     folders: dict[str, Path], adapters: dict[str, Path], likeness: Path
 ) -> None:
     model, adapter = catalog.find(str(folders["sd15"])), read_adapter(adapters["sd15"])
     home = Home(adapters["sd15"].parent, adapters["sd15"].parent)
     encoder = find_encoder(home, adapter)
-    plain = describe_need(model)
-
-    def more(need: Any) -> dict[str, int]:
-        pairs = zip(need.parts, plain.parts, strict=True)
-        return {each.role: each.parameters - before.parameters for each, before in pairs if each.parameters != before.parameters}
-
-    assert more(add_adapter(plain, adapter, encoder)) == {"denoiser": adapter.parameters, "text": encoder.parameters}
-    asked = liking(folders["sd15"], adapters["sd15"], likeness)
-    assert set(more(find_need(home, Hardware("cuda", "a card", unified=False), model, asked))) == {"denoiser"}
-    assert set(more(find_need(home, Hardware("cpu", "a processor"), model, asked))) == {"denoiser", "text"}
+    asked, plain = liking(folders["sd15"], adapters["sd15"], likeness), describe_need(model)
+    need = find_need(home, Hardware("cpu", "a processor"), model, asked)
+    pairs = list(zip(need.parts, plain.parts, strict=True))
+    assert {each.role: each.parameters - before.parameters for each, before in pairs if each.parameters != before.parameters} == {
+        "denoiser": adapter.parameters
+    }
+    assert need.reading_bytes == 4 * encoder.parameters + SCRATCH_BYTES["speech"]
+    here = tiny.make_plan(model, offload="none")
+    there = replace(here, device="cuda", precision=tuple(replace(each, device="cuda") for each in here.precision))
+    large, none = replace(need, reading_bytes=8 * GIB), replace(need, reading_bytes=0)
+    loaded = sum(each.parameters * 4 for each in need.parts)
+    assert peak_bytes(large, here) == loaded + 8 * GIB and peak_bytes(large, replace(here, offload="model")) == 8 * GIB
+    assert peak_bytes(large, there) == peak_bytes(none, there), "a card has memory of its own"
+    assert peak_bytes(need, here) == peak_bytes(none, here), "a step takes more"

@@ -30,8 +30,8 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest
 from app.engine.kinds import admit, kind_of
 from app.engine.models import catalog
-from app.engine.models.controls import add_control, find_control, list_controls, read_control
-from app.engine.models.model import describe_need
+from app.engine.models.controls import find_control, list_controls, read_control
+from app.engine.models.model import add_to_denoiser, describe_need
 from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.control_file import load_control
@@ -40,7 +40,7 @@ from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import guide
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run.active_control import ActiveControl
-from app.engine.pictures.run.guide import find_edges, make_guide, note_cut
+from app.engine.pictures.run.guide import find_edges, keep_guide, make_guide, note_cut
 from app.engine.pictures.run.tiled_denoiser import Window, list_spans, tiles
 from app.engine.pictures.steps import weigh_step
 from tests.support import tiny_pictures as tiny
@@ -338,10 +338,31 @@ def test_the_depth_that_a_model_sees_guides(folders: dict[str, Path], controls: 
     with Image.open(tmp_path / "job" / "guide.png") as kept, Image.open(shapes) as shown:
         seen = np.asarray(kept)
         assert kept.size == (64, 64) and seen.min() == 0 and seen.max() == 255 and (seen == seen[..., :1]).all()
-        assert see_depth(folder, shown.convert("RGB")) == kept.convert("RGB")
+        np.testing.assert_array_equal(see_depth(folder, shown.convert("RGB")), seen)
     with Image.open(made.path) as picture:
         assert "Module: depth" in picture.info["parameters"]
     paints.close()
+
+
+def test_a_map_is_made_once_for_a_job(shapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is resumed; another picture, size or use of it, or a map that cannot be read, makes another."""
+    seen: list[tuple[int, int]] = []
+
+    def see(_: Path, picture: Image.Image) -> Image.Image:
+        seen.append(picture.size)
+        return Image.effect_noise(picture.size, 50).convert("RGB")
+
+    monkeypatch.setattr(guide, "see_depth", see)
+    with Image.open(shapes) as opened:
+        picture = opened.convert("RGB")
+    first = keep_guide(tmp_path, picture, "depth", 64, 48, tmp_path)
+    np.testing.assert_array_equal(keep_guide(tmp_path, picture, "depth", 64, 48, tmp_path), first)
+    assert len(seen) == 1
+    assert keep_guide(tmp_path, picture, "depth", 48, 64, tmp_path).size == (48, 64) and len(seen) == 2
+    assert keep_guide(tmp_path, picture.rotate(90), "depth", 48, 64, tmp_path).size == (48, 64) and len(seen) == 3
+    assert keep_guide(tmp_path, picture, "", 64, 64) == picture and len(seen) == 3
+    (tmp_path / "guide.png").write_bytes(b"no picture")
+    assert keep_guide(tmp_path, picture, "", 64, 64) == picture
 
 
 def test_depth_is_what_transformers_sees(tmp_path: Path) -> None:
@@ -369,7 +390,7 @@ def test_depth_is_what_transformers_sees(tmp_path: Path) -> None:
 def test_a_guide_without_depth_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guide, "see_depth", lambda *_: None)
     with pytest.raises(Trouble, match="No depth"):
-        make_guide(Image.new("RGB", (64, 64)), "depth", 64, 64, tmp_path)
+        make_guide(Image.new("RGB", (64, 64)), "depth", tmp_path)
 
 
 def test_edges_are_where_shapes_end() -> None:
@@ -384,7 +405,7 @@ def test_edges_are_where_shapes_end() -> None:
     faint = Image.fromarray((pixels // 16).astype(np.uint8))
     assert not find_edges(faint).any()
     with pytest.raises(Trouble, match="No edges"):
-        make_guide(faint, "edges", 64, 64)
+        make_guide(faint, "edges")
     slope = np.repeat(np.linspace(40, 255, 96)[None], 80, 0)
     slope[:40] = 0
     assert find_edges(Image.fromarray(slope.astype(np.uint8)))[:, 8:].any(axis=0).sum() > 80, "a weak end hangs on to its strong part"
@@ -408,7 +429,7 @@ def test_a_guide_of_another_shape_is_cut_and_said(folders: dict[str, Path], cont
 
 def test_its_weights_count_with_the_denoisers(folders: dict[str, Path], controls: dict[str, Path]) -> None:
     model, control = catalog.find(str(folders["sd15"])), read_control(controls["sd15"])
-    plain, with_it = describe_need(model), add_control(describe_need(model), control)
+    plain, with_it = describe_need(model), add_to_denoiser(describe_need(model), control.parameters)
     assert [a.parameters - b.parameters for a, b in zip(with_it.parts, plain.parts, strict=True)] == [
         control.parameters if each.role == "denoiser" else 0 for each in plain.parts
     ]
