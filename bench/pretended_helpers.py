@@ -7,8 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from app.engine.jobs.events import Finished
-from app.machines.cluster import dask_settings
-from app.machines.cluster.pipe import Message, Pipe
+from app.machines.cluster.dask_setup import Message, Pipe
 from app.machines.tasks import event_json
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     """Run all helpers until the starter says `close` or is gone."""
     from app.machines.cluster.helper_process import Helper
 
-    dask_settings.apply_settings()
     loop, pipe, helpers = asyncio.get_running_loop(), Pipe(connection), list[Helper]()
     for each in arguments["helpers"]:
         engine = PretendedEngine(loop, each["speed"])

@@ -16,7 +16,7 @@ from app.base import paths
 from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.machines.cluster.dask_settings import TASKS_MOST
+from app.machines.cluster.dask_setup import TASKS_MOST
 from app.machines.hub import Hub, TaskEnd, main_folder
 from app.machines.joining import certificates
 from app.machines.side_process import SideProcess

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -12,7 +11,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -87,15 +85,11 @@ def bound_log(log: Path, wait_s: float = LOOKED_AT_LOG_S) -> None:
 
 
 def run(connection: Connection, module: str, arguments: Message, log: Path) -> None:
-    """Start the process: what dask reads is set before it is imported, and no pickle is read without its guard."""
+    """Start the process, which alone imports dask."""
     slot_lock.hold()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     redirect_output(log)
     threading.Thread(target=bound_log, args=(log,), name="log", daemon=True).start()
-    from app.machines.cluster import dask_bounds, dask_settings, pickle_guard
+    from app.machines.cluster import dask_setup
 
-    dask_settings.prepare_environment()
-    served = import_module(module)
-    dask_bounds.set_bounds()
-    pickle_guard.guard_pickles(getattr(served, "PICKLED", frozenset()))
-    asyncio.run(served.serve(connection, arguments))
+    dask_setup.serve(module, connection, arguments)

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 from distributed.comm import connect
 
-from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.dask_setup import name_address
 from app.machines.cluster.roles import HELLO
 from app.machines.hub import Hub, main_folder
 from app.machines.joining import certificates

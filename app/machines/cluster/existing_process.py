@@ -17,13 +17,13 @@ from typing import Any, Final
 from distributed import Client
 
 from app.engine.keeper.disk_room import ROOM_BYTES
-from app.machines.cluster import dask_bounds, dask_settings, existing_worker
+from app.machines.cluster import dask_setup, existing_worker
+from app.machines.cluster.dask_setup import Message, Pipe, take_foreign
 from app.machines.cluster.main_process import FILE_NAME, RESULT_BYTES, RESULTS_MOST
-from app.machines.cluster.pipe import Message, Pipe, take_foreign
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 
-dask_bounds.MESSAGE_BYTES = RESULT_BYTES + (1 << 20)  # type: ignore[misc]
+MESSAGE_BYTES: Final = RESULT_BYTES + (1 << 20)
 """Results come whole; this cluster is its owner's, who lets Hearth in."""
 PICKLED: Final = frozenset({("builtins", "bytes")})
 """What results name beside dask's own: the content of files."""
@@ -183,9 +183,8 @@ def keep_files(folder: Path, end: Any) -> tuple[Any, dict[str, str]]:
 
 async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     """Run until the keeper says `close` or is gone, or the scheduler is; then the keeper's process starts another one."""
-    dask_settings.apply_settings()
     pipe, closing = Pipe(connection), asyncio.Event()
-    security = dask_settings.make_security(identity_in(Path(arguments["folder"])))
+    security = dask_setup.make_security(identity_in(Path(arguments["folder"])))
     async with Client(arguments["address"], security=security, asynchronous=True, set_as_default=False, name="hearth") as client:
         workers = Workers(pipe, client)
 

@@ -13,7 +13,7 @@ import msgpack
 from distributed.comm import CommClosedError, tcp
 from distributed.comm.registry import backends
 
-from app.machines.cluster.dask_bounds import HANDSHAKE_S
+from app.machines.cluster.dask_setup import HANDSHAKE_S
 from app.machines.cluster.roles import REMOVED, find_machine
 from app.machines.joining.certificates import MAIN_NAME
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from distributed.comm import Comm, connect
 from distributed.core import Status
 
-from app.machines.cluster import dask_settings
-from app.machines.cluster.pipe import Listener, Message, Pipe
+from app.machines.cluster import dask_setup
+from app.machines.cluster.dask_setup import Listener, Message, Pipe
 from app.machines.cluster.roles import HELLO
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.cluster.worker import Ask, Errands, HelperWorker, fetch
@@ -30,7 +30,7 @@ class Helper:
     def __init__(self, pipe: Listener, arguments: dict[str, Any]) -> None:
         folder = Path(arguments["folder"])
         identity = identity_in(folder)
-        self._id, self._security = read_id(identity.certificate.read_text()), dask_settings.make_security(identity)
+        self._id, self._security = read_id(identity.certificate.read_text()), dask_setup.make_security(identity)
         self._main, self._scratch = arguments["main"], Path(arguments["scratch"])
         self._announced: list[str] = []
         """Addresses at which somebody says that the main machine is; only its certificate tells."""
@@ -122,7 +122,7 @@ class Helper:
         return not refused
 
     async def _work(self) -> None:
-        options = {"host": "127.0.0.1", "protocol": "tls", "name": self._id, "contact_address": dask_settings.name_address(self._id)}
+        options = {"host": "127.0.0.1", "protocol": "tls", "name": self._id, "contact_address": dask_setup.name_address(self._id)}
         directory = self._scratch / "dask"
         directory.mkdir(parents=True, exist_ok=True)
         worker = HelperWorker(
@@ -147,7 +147,6 @@ async def _say_hello(comm: Comm) -> Any:
 
 async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     """Lend until the keeper says `close` or is gone, or the main machine refuses this one."""
-    dask_settings.apply_settings()
     pipe = Pipe(connection)
     helper = Helper(pipe, arguments)
     pipe.listen(asyncio.get_running_loop(), helper.hear)

@@ -15,8 +15,8 @@ from typing import Any, Final
 from distributed import Client
 
 from app.engine.keeper.disk_room import ROOM_BYTES
-from app.machines.cluster import dask_settings, helper_comm
-from app.machines.cluster.pipe import Message, Pipe, take_foreign
+from app.machines.cluster import dask_setup, helper_comm
+from app.machines.cluster.dask_setup import Message, Pipe, take_foreign
 from app.machines.cluster.scheduler import MainScheduler
 from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
@@ -77,27 +77,27 @@ class TaskDesk:
             folder = Path(incoming)
             task = self._tasks[id_] = Task(files, Arriving(folder, RESULT_BYTES), Arriving(folder / "begun", BYTES_MOST))
             task.begun.folder.mkdir(parents=True, exist_ok=True)
-            addresses = [dask_settings.name_address(each) for each in machines]
+            addresses = [dask_setup.name_address(each) for each in machines]
             task.future = self.client.submit(run_task, id_, body, key=id_, workers=addresses, pure=False)
 
     def stop(self, id_: str) -> None:
         """Forget a task; the machine that runs it is told to stop."""
         if machine := self.scheduler.find_machine_of(id_):
-            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-stop", "task": id_})
+            self.scheduler.worker_send(dask_setup.name_address(machine), {"op": "hearth-stop", "task": id_})
         if (task := self._tasks.get(id_)) is not None:
             shutil.rmtree(task.results.folder, ignore_errors=True)
         self._forget(id_)
 
     def ask(self, machine: str, question: str, body: str) -> None:
         """Ask a machine about a request, if it is there."""
-        if dask_settings.name_address(machine) in self.scheduler.workers:
-            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-ask", "question": question, "body": body})
+        if dask_setup.name_address(machine) in self.scheduler.workers:
+            self.scheduler.worker_send(dask_setup.name_address(machine), {"op": "hearth-ask", "question": question, "body": body})
 
     def want(self, machine: str, model: str, body: str, files: dict[str, str]) -> None:
         """Ask a machine to fetch a model, and let it have these files."""
-        if dask_settings.name_address(machine) in self.scheduler.workers:
+        if dask_setup.name_address(machine) in self.scheduler.workers:
             self._offered[machine, model] = files
-            self.scheduler.worker_send(dask_settings.name_address(machine), {"op": "hearth-want", "body": body})
+            self.scheduler.worker_send(dask_setup.name_address(machine), {"op": "hearth-want", "body": body})
 
     def _forget(self, id_: str) -> None:
         task = self._tasks.pop(id_, None)
@@ -188,7 +188,7 @@ def read_block(files: Mapping[str, str], message: dict[str, Any]) -> dict[str, A
     try:
         with Path(path).open("rb") as file:
             file.seek(offset)
-            return {"data": file.read(dask_settings.BLOCK_BYTES)}
+            return {"data": file.read(dask_setup.BLOCK_BYTES)}
     except OSError:  # it was deleted since
         return {"refused": "gone"}
 
@@ -221,9 +221,8 @@ def write_block(arriving: Arriving, message: dict[str, Any]) -> dict[str, Any]:
 
 async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     """Run until the keeper says `close` or is gone."""
-    dask_settings.apply_settings()
     folder, pipe, closing = Path(arguments["folder"]), Pipe(connection), asyncio.Event()
-    register, security = Register(folder), dask_settings.make_security(identity_in(folder))
+    register, security = Register(folder), dask_setup.make_security(identity_in(folder))
     helper_comm.install(lambda id_: register.find(id_) is not None)
     desk = TaskDesk(pipe, register)
     options = {"host": arguments["host"] or None, "port": arguments["port"], "protocol": "tls", "security": security}

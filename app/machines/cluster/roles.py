@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.machines.cluster.dask_settings import TASKS_MOST
+from app.machines.cluster.dask_setup import TASKS_MOST
 from app.machines.joining.certificates import MAIN_NAME
 
 HELLO: Final = "hearth_hello"

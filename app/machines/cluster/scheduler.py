@@ -11,7 +11,7 @@ from distributed.comm import Comm
 from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.versions import get_versions
 
-from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.dask_setup import name_address
 from app.machines.cluster.roles import ADDRESSED, CLIENT, OWN, find_machine, introduce, keep_own_words, list_operations
 from app.machines.joining.certificates import MAIN_NAME
 from app.machines.joining.register import Register

@@ -19,8 +19,7 @@ from distributed import Reschedule, Worker
 from app.base import atomic_write
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed
-from app.machines.cluster.dask_settings import BLOCK_BYTES, TASKS_MOST
-from app.machines.cluster.pipe import Listener, Message
+from app.machines.cluster.dask_setup import BLOCK_BYTES, TASKS_MOST, Listener, Message
 from app.machines.cluster.scheduler import EVENT_TOPIC
 from app.machines.tasks import event_json, fetched_files
 

@@ -28,9 +28,8 @@ from distributed.comm import CommClosedError, connect
 from distributed.protocol.serialize import Serialize, ToPickle
 
 from app.base.paths import home
-from app.machines.cluster import dask_settings
-from app.machines.cluster.dask_bounds import HANDSHAKE_S
-from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster import dask_setup
+from app.machines.cluster.dask_setup import HANDSHAKE_S, name_address
 from app.machines.cluster.helper_comm import parse_plain
 from app.machines.cluster.roles import ADDRESSED, HELLO, OWN
 from app.machines.hub import Hub, main_folder
@@ -405,7 +404,7 @@ def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path, monkeypat
             host="127.0.0.1",
             port=0,
             protocol="tls",
-            security=dask_settings.make_security(stranger),
+            security=dask_setup.make_security(stranger),
         ) as impostor:
             helper = Helper(Pipe(), {"folder": str(tmp_path / "good"), "main": "tls://127.0.0.1:9", "scratch": str(tmp_path)})
             announced = [impostor.address, f"tls://127.0.0.1:{hub.port}"]

@@ -18,8 +18,7 @@ import psutil
 from distributed.comm import connect
 
 from app.base.paths import home
-from app.machines.cluster.dask_bounds import HANDSHAKES_MOST
-from app.machines.cluster.dask_settings import name_address
+from app.machines.cluster.dask_setup import HANDSHAKES_MOST, name_address
 from app.machines.cluster.helper_comm import CONNECTIONS_MOST
 from app.machines.hub import Hub
 from app.machines.joining.certificates import Identity

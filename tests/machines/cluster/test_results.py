@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.machines.cluster.dask_settings import name_address
-from app.machines.cluster.pipe import Pipe, take_foreign
+from app.machines.cluster.dask_setup import Pipe, name_address, take_foreign
 from app.machines.cluster.roles import find_machine, keep_own_words, list_operations
 from tests.support.other_functions import set_in
 

@@ -14,10 +14,9 @@ from tests.support.places import TOP
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 ASKED = """
-from app.machines.cluster import dask_settings
-dask_settings.prepare_environment()
+from app.machines.cluster import dask_setup
+dask_setup.set_up()
 import dask, distributed
-dask_settings.apply_settings()
 print(dask.config.get("distributed.scheduler.preload"), dask.config.get("distributed.worker.daemon"))
 print(dask.config.get("distributed.scheduler.worker-ttl"))
 """
