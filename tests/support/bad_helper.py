@@ -12,7 +12,7 @@ import psutil
 from distributed.comm import connect
 
 from app.machines.cluster.dask_setup import name_address
-from app.machines.cluster.roles import HELLO
+from app.machines.cluster.scheduler import HELLO
 from app.machines.hub import Hub, main_folder
 from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity

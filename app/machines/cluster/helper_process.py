@@ -15,8 +15,7 @@ from distributed.core import Status
 
 from app.machines.cluster import dask_setup
 from app.machines.cluster.dask_setup import Listener, Message, Pipe
-from app.machines.cluster.roles import HELLO
-from app.machines.cluster.scheduler import EVENT_TOPIC
+from app.machines.cluster.scheduler import EVENT_TOPIC, HELLO
 from app.machines.cluster.worker import Ask, Errands, HelperWorker, fetch
 from app.machines.joining.certificates import identity_in, read_id
 from app.machines.joining.versions import read_versions

@@ -15,9 +15,9 @@ from typing import Any, Final
 from distributed import Client
 
 from app.engine.keeper.disk_room import ROOM_BYTES
-from app.machines.cluster import dask_setup, helper_comm
+from app.machines.cluster import dask_setup
 from app.machines.cluster.dask_setup import Message, Pipe, take_foreign
-from app.machines.cluster.scheduler import MainScheduler
+from app.machines.cluster.scheduler import MainScheduler, guard_listeners
 from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.register import Register
@@ -223,7 +223,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     """Run until the keeper says `close` or is gone."""
     folder, pipe, closing = Path(arguments["folder"]), Pipe(connection), asyncio.Event()
     register, security = Register(folder), dask_setup.make_security(identity_in(folder))
-    helper_comm.install(lambda id_: register.find(id_) is not None)
+    guard_listeners(lambda id_: register.find(id_) is not None)
     desk = TaskDesk(pipe, register)
     options = {"host": arguments["host"] or None, "port": arguments["port"], "protocol": "tls", "security": security}
     desk.scheduler = MainScheduler(register, desk, **options)

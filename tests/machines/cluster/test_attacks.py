@@ -30,8 +30,7 @@ from distributed.protocol.serialize import Serialize, ToPickle
 from app.base.paths import home
 from app.machines.cluster import dask_setup
 from app.machines.cluster.dask_setup import HANDSHAKE_S, name_address
-from app.machines.cluster.helper_comm import parse_plain
-from app.machines.cluster.roles import ADDRESSED, HELLO, OWN
+from app.machines.cluster.scheduler import ADDRESSED, HELLO, OWN, parse_plain
 from app.machines.hub import Hub, main_folder
 from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity

@@ -19,7 +19,7 @@ from distributed.comm import connect
 
 from app.base.paths import home
 from app.machines.cluster.dask_setup import HANDSHAKES_MOST, name_address
-from app.machines.cluster.helper_comm import CONNECTIONS_MOST
+from app.machines.cluster.scheduler import CONNECTIONS_MOST
 from app.machines.hub import Hub
 from app.machines.joining.certificates import Identity
 from tests.support.bad_helper import METRICS, REGISTER, Peak, let_in, takes_a_task, works

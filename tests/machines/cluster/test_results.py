@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("distributed", reason="the extra machines is not installed")
+
+from app.machines.cluster import main_process as process
 from app.machines.cluster.dask_setup import Pipe, name_address, take_foreign
-from app.machines.cluster.roles import find_machine, keep_own_words, list_operations
+from app.machines.cluster.scheduler import find_machine, keep_own_words, list_operations
 from tests.support.other_functions import set_in
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -44,7 +47,6 @@ def test_who_may_ask_what() -> None:
 
 
 def test_a_result_is_kept_only_whole(tmp_path: Path) -> None:
-    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     task = process.Arriving(tmp_path, 1 << 20)
 
     def put(name: str, offset: object, data: object, last: bool = False, sha256: str = "") -> dict[str, object]:
@@ -62,7 +64,6 @@ def test_a_result_is_kept_only_whole(tmp_path: Path) -> None:
 
 
 def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     arriving = process.Arriving(tmp_path, 1000)
 
     def put(name: str, offset: int, length: int) -> dict[str, object]:
@@ -82,7 +83,6 @@ def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
-    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     told = list[tuple[str, dict[str, Any]]]()
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: told.append((op, values))), None)
     desk.scheduler = SimpleNamespace(find_machine_of=lambda task: ID)
@@ -108,7 +108,6 @@ def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
 
 def test_what_is_begun_is_bounded_until_it_was_looked_at(tmp_path: Path) -> None:
     """Files that had arrived were counted no more, and filled the disk."""
-    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     told = list[Path]()
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: told.append(Path(values["path"]))), None)
     desk.scheduler = SimpleNamespace(find_machine_of=lambda task: ID)
@@ -130,7 +129,6 @@ def test_what_is_begun_is_bounded_until_it_was_looked_at(tmp_path: Path) -> None
 
 
 def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
-    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: None), None)
     desk.scheduler = SimpleNamespace(find_machine_of=lambda task: "")
     desk.client = SimpleNamespace(submit=lambda *_, **__: None)
@@ -143,7 +141,6 @@ def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("odd", [b"\xff", {1: b"x"}, {"a": {b"x"}}, "x" * (2 << 20), object()])
 def test_what_no_json_holds_is_heard_as_nothing(odd: object, tmp_path: Path) -> None:
     """A task whose end is such ends all the same; whoever waits for it would otherwise wait for ever."""
-    process = pytest.importorskip("app.machines.cluster.main_process", reason="the extra machines is not installed")
     assert take_foreign(odd) is None  # one that is too long would fill the pipe below for ever
     near, far = multiprocessing.Pipe()
     desk = process.TaskDesk(Pipe(far), None)
