@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-worker = pytest.importorskip("app.machines.cluster.worker", reason="the extra machines is not installed")
+worker = pytest.importorskip("app.machines.cluster.helper_process", reason="the extra machines is not installed")
 
 
 class Place:

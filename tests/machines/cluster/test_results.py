@@ -14,11 +14,12 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
-from app.machines.cluster import main_process as process
+from app.machines.cluster import main_process
 from app.machines.cluster.dask_setup import Pipe, name_address, take_foreign
 from app.machines.cluster.scheduler import find_machine, keep_own_words, list_operations
 from tests.support.other_functions import set_in
 
+process: Any = main_process
 ID = "0123456789abcdef0123456789abcdef"
 
 

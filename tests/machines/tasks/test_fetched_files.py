@@ -76,7 +76,7 @@ def test_what_nobody_used_for_a_day_goes(tmp_path: Path) -> None:
     ("named", "sent", "whole"), [({SHA256: 17}, DATA, True), ({SHA256: 5}, DATA, False), ({SHA256: 17}, b"else", False)]
 )
 def test_a_task_whose_files_are_not_as_it_says_ends(named: dict[str, int], sent: bytes, whole: bool, tmp_path: Path) -> None:
-    worker = pytest.importorskip("app.machines.cluster.worker", reason="the extra machines is not installed")
+    worker = pytest.importorskip("app.machines.cluster.helper_process", reason="the extra machines is not installed")
     told, asked = list[Any](), list[Any]()
 
     class Pipe:
