@@ -15,7 +15,7 @@ from app.cli.job import open_keeper, print_sentence
 from app.cli.machine_options import add_common_options
 
 if TYPE_CHECKING:
-    from app.machines.lending_state import LendingState
+    from app.machines.lending import LendingState
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +30,7 @@ def main(args: argparse.Namespace) -> int:
     require_machines()
     from app.machines.joining.code import parse_code
     from app.machines.joining.join import join
-    from app.machines.lending import Lending, lending_folder
-    from app.machines.lending_state import describe_state
+    from app.machines.lending import Lending, describe_state, lending_folder
 
     home = paths.home(args.home)
     if args.code:

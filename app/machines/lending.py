@@ -1,4 +1,5 @@
-"""Lend this machine: its machines process keeps in touch with the main machine, and its keeper's engine does the tasks when nothing of its own waits."""
+"""Lend this machine: its machines process keeps in touch with the main machine, its keeper's engine does the tasks when nothing of its own
+waits, and its owner is told how that goes."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,11 +25,9 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.machines import brought
 from app.machines.foresight import Foresight
-from app.machines.joining.join import find_membership, leave
+from app.machines.joining.join import find_membership, leave, name_url
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.machines.lending_state import LendingState, explain_pause
 from app.machines.lent_tasks import LentTasks
-from app.machines.main_finder import MainFinder, name_url
 from app.machines.side_process import HELPER, SideProcess
 from app.machines.wanted_models import WantedModels
 
@@ -77,10 +76,8 @@ class Lending:
         self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
         self._foresight = Foresight(keeper, self._models.find)
         self._tasks = LentTasks(keeper, self._models.find, self._tell, self._note_task)
-        self._finder = MainFinder(lending_folder(keeper.home), self._tell)
         self._closing = threading.Event()
         self._side: SideProcess | None = None
-        self._facts: dict[str, Any] = {}
         self._tidied_s = -math.inf
         self._start_side()
         self._thread = threading.Thread(target=self._watch, name="lending", daemon=True)
@@ -114,7 +111,6 @@ class Lending:
         self._closing.set()
         self._thread.join()
         self._models.stop()
-        self._finder.close()
         if self._side is not None:
             self._side.close()
         self._alone.release()
@@ -154,7 +150,6 @@ class Lending:
                     self._tidied_s = time.monotonic()
                     brought.tidy(self._keeper.home)
                 self._apply_pause()
-                self._finder.look(self.state.online or self.state.removed)
                 waited_s += TICK_S
                 if self._note_fetching() or (waited_s >= FACTS_S and self.state.online):
                     waited_s = 0.0
@@ -184,8 +179,6 @@ class Lending:
                 self._send_facts()
             case "offline":
                 self._set(online=False, connecting=False)
-            case "moved":
-                self._finder.note_move(message["address"])
             case "refused":
                 said = self._describe_refusal(message)
                 self._set(online=False, said=said, removed=self._again_s == math.inf)
@@ -258,3 +251,68 @@ class Lending:
         with self._lock:
             self.state = replace(self.state, **changes)
         self._changed(self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class LendingState:
+    """What the owner of a helper sees."""
+
+    main: str = ""
+    """The name of the machine that is helped."""
+    online: bool = False
+    connecting: bool = True
+    """For the first time since the start."""
+    pause: Sentence | None = None
+    """Why it does nothing for the other machine."""
+    doing: str = ""
+    """The prompt or script of the task that runs now."""
+    done: int = 0
+    """Tasks finished since the start."""
+    said: Sentence | None = None
+    """Why it is not online."""
+    removed: bool = False
+    """By the main machine: only a new code helps."""
+    fetching: str = ""
+    """The title of the model that is fetched for the other machine."""
+    fetched: float = 0.0
+    """Share of that."""
+    lacked: Sentence | None = None
+    """Why the last one did not come."""
+
+    @property
+    def paused(self) -> bool:
+        return self.pause is not None
+
+
+def explain_pause(by_owner: bool, own_work: bool, obstacle: Sentence | None, ready: bool) -> Sentence | None:
+    """Say why this computer does nothing for the other one now; None if it may. `obstacle`: what keeps its engine from all work."""
+    if by_owner:
+        return say("lend.paused", "Not helping now: paused on this computer.")
+    if own_work:
+        return say("lend.own-work", "Not helping now: this computer's own work goes first.")
+    if obstacle is not None:
+        return say("lend.obstacle", "Not helping now: {reason}", reason=obstacle)
+    return None if ready else say("lend.starting", "Not helping yet: the engine is starting.")
+
+
+def describe_state(state: LendingState) -> Sentence:
+    """Say what this computer does for the other one."""
+    if state.said is not None:
+        return state.said
+    if state.connecting:
+        return say("lend.connecting", "Connecting to {name}.", name=state.main)
+    if not state.online:
+        return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
+    if state.doing:
+        return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
+    if state.fetching:
+        return say(
+            "lend.fetching",
+            "Fetching {model} for {name}: {percent} %",
+            model=state.fetching,
+            name=state.main,
+            percent=int(100 * state.fetched),
+        )
+    if state.pause is not None:
+        return state.pause
+    return say("lend.ready", "Ready to help {name}.", name=state.main)

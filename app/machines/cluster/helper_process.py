@@ -26,8 +26,10 @@ from app.engine.jobs.events import Failed
 from app.machines.cluster import dask_setup
 from app.machines.cluster.dask_setup import BLOCK_BYTES, TASKS_MOST, Listener, Message, Pipe
 from app.machines.cluster.scheduler import EVENT_TOPIC, HELLO
-from app.machines.joining.certificates import identity_in, read_id
+from app.machines.joining.certificates import identity_in, read_authority, read_id
+from app.machines.joining.join import move, name_url
 from app.machines.joining.versions import read_versions
+from app.machines.nearby import Nearby
 from app.machines.tasks import event_json, fetched_files
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 30.0
@@ -41,8 +43,9 @@ class Helper:
         identity = identity_in(folder)
         self._id, self._security = read_id(identity.certificate.read_text()), dask_setup.make_security(identity)
         self._main, self._scratch = arguments["main"], Path(arguments["scratch"])
-        self._announced: list[str] = []
-        """Addresses at which somebody says that the main machine is; only its certificate tells."""
+        self._folder, self._authority = folder, read_authority(folder)
+        self._near: Nearby | None = None
+        """Open while the main machine does not answer."""
         self._pipe, self._errands = pipe, Errands(pipe, self._scratch / "files")
         self._models = ModelFetch(pipe, self._ask_for_block)
         self._closing, self._paused = asyncio.Event(), False
@@ -62,8 +65,6 @@ class Helper:
             case "answer":
                 if self._worker is not None:
                     self._worker.log_event(EVENT_TOPIC, {"question": message["question"], "answer": message["answer"]})
-            case "announced":
-                self._announced = message["addresses"]
             case "fetch-model":
                 self._models.start(message)
             case "leave-model":
@@ -103,20 +104,24 @@ class Helper:
             wait_s = min(2 * wait_s, AGAIN_MOST_S)
 
     async def _find_main(self) -> bool:
-        """Greet the main machine where it was last, else where it is announced. Raise OSError if nobody answers who has its certificate."""
+        """Greet the main machine where it was last, else where somebody in this network says that it is, as routers give other addresses; only
+        its certificate tells. Raise OSError if nobody answers who has that."""
         try:
             return await self._greet(self._main)
         except (OSError, RuntimeError, ValueError):
-            for address in self._announced:
+            self._near = self._near or Nearby()  # it has seen who is there by the next time
+            for host, port in self._near.find(self._authority):
                 with contextlib.suppress(OSError, RuntimeError, ValueError):
-                    return await self._move(address)
+                    welcome = await self._greet(name_url(host, port))
+                    self._main = name_url(host, port)
+                    move(self._folder, host, port)
+                    return welcome
             raise
 
-    async def _move(self, address: str) -> bool:
-        welcome = await self._greet(address)
-        self._main = address
-        self._pipe.tell("moved", address=address)
-        return welcome
+    async def _look_no_more(self) -> None:
+        near, self._near = self._near, None
+        if near is not None:
+            await asyncio.to_thread(near.close)
 
     async def _greet(self, address: str) -> bool:
         """Ask whether this machine may still come; tell the keeper why not."""
@@ -139,6 +144,7 @@ class Helper:
         )
         async with worker as self._worker:
             self._pipe.tell("online")
+            await self._look_no_more()
             self._apply_pause()
             self._send_facts()
             ends = [asyncio.ensure_future(worker.finished()), asyncio.ensure_future(self._closing.wait())]

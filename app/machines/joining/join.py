@@ -21,9 +21,8 @@ from app.base.stored_json import read_stored
 from app.base.trouble import Trouble
 from app.machines.joining import certificates
 from app.machines.joining.certificates import Identity
+from app.machines.joining.channel import NONCE_BYTES, PATIENCE_S, Broken, Channel, digest_transcript, is_proof, prove
 from app.machines.joining.code import PORT_MOST, Code, digest_secret
-from app.machines.joining.frames import PATIENCE_S, Broken, Channel
-from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
 from app.machines.joining.register import clean_name
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 
@@ -138,6 +137,10 @@ def find_membership(folder: Path) -> tuple[Membership, Identity] | None:
     if not identity.complete or not {"name", "host", "port"} <= kept.keys():
         return None
     return Membership(kept["name"], kept["host"], kept["port"]), identity
+
+
+def name_url(host: str, port: int) -> str:
+    return f"tls://[{host}]:{port}" if ":" in host else f"tls://{host}:{port}"
 
 
 def move(folder: Path, host: str, port: int) -> None:

@@ -167,7 +167,7 @@ def describe_elsewhere(others: OtherMachines) -> Sentence | None:
 
 def lending_view(lending: Lending, spoken: Language) -> LendingView:
     """Show its owner what this machine does for another one."""
-    from app.machines.lending_state import describe_state
+    from app.machines.lending import describe_state
 
     state = lending.state
     return {
