@@ -27,7 +27,7 @@ from app.machines.judged import Judged
 from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
 from app.machines.side_process import EXISTING, MAIN, SideProcess
-from app.machines.tasks import event_json, preview_json
+from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
 
 AGAIN_S: Final = 1.0
@@ -375,7 +375,7 @@ class Hub:
 
     def _read_event(self, message: dict[str, Any]) -> Event | None:
         """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""
-        if (shown := preview_json.read_picture(message["event"])) is None:
+        if (shown := event_json.read_picture(message["event"])) is None:
             return event_json.from_json(message["event"])
         path = self._incoming / message["id"] / "preview.jpg"
         try:

@@ -14,14 +14,14 @@ from typing import Final
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.jobs.events import END, Event, Failed, Preview
+from app.engine.jobs.events import END, Event, Failed
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import name_lent
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.text import voices
 from app.machines import brought
-from app.machines.tasks import event_json, portable, preview_json
+from app.machines.tasks import event_json, portable
 from app.machines.tasks.begun import list_begun, put_into
 
 BEGUN_S: Final = 30.0
@@ -134,7 +134,7 @@ class LentTasks:
         return event
 
     def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
-        told = preview_json.to_json(event) if isinstance(event, Preview) else event_json.to_json(event)
+        told = event_json.to_json(event)
         if isinstance(event, END):
             self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
         elif told is not None:

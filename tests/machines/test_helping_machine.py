@@ -6,7 +6,7 @@ import pytest
 
 from app.base.sentence import Sentence, say
 from app.machines.helping_machine import FREE_MOST, HelpingMachine, read_facts
-from app.machines.lending_state import LendingState, describe_state, explain_pause
+from app.machines.lending import LendingState, describe_state, explain_pause
 from app.ui.tabs.other_machines import describe_work, machine_view, tell_apart
 
 FULL = say("test.full", "The disk is full.")

@@ -17,9 +17,8 @@ from typing import Any, Final
 from app.base.home_address import find_home_address
 from app.base.sentence import Sentence, say
 from app.machines.joining import certificates
+from app.machines.joining.channel import NONCE_BYTES, PATIENCE_S, Broken, Channel, digest_transcript, is_proof, prove
 from app.machines.joining.code import Code, digest_secret, draw_secret
-from app.machines.joining.frames import PATIENCE_S, Broken, Channel
-from app.machines.joining.proof import NONCE_BYTES, digest_transcript, is_proof, prove
 from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 

@@ -1,16 +1,22 @@
-"""Events as JSON between machines. What comes from another machine is checked, field by field: it may say anything."""
+"""Events as JSON between machines. What comes from another machine is checked, field by field: it may say anything. A preview's picture goes
+along as a small JPEG, and is believed only as pixels, which are encoded anew."""
 
 from __future__ import annotations
 
+import base64
+import io
 import string
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
+from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
+from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import Sentence
-from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Step, Stopped, Unloaded
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Preview, Step, Stopped, Unloaded
 
 SENT: Final[dict[str, type]] = {each.__name__: each for each in (Loading, Unloaded, Step, Adjusted, Note, Finished, Stopped, Failed)}
 """Events that travel. The others name files of the machine where they happen; results travel as files."""
@@ -21,10 +27,17 @@ NUMBER_MOST: Final = 2**53
 """Larger than any number of bytes, steps or seconds, and still exact as a float."""
 _LEAST: Final = {"total": 1, "parts": 1, "at_once": 1}
 """What the page divides by; all other numbers of an event are 0 or more."""
+SIDE: Final = 256
+"""The longest side of a preview, as it is sent."""
+SIDE_MOST: Final = 512
+PREVIEW_BYTES: Final = 48 << 10
+STEP_MOST: Final = 10_000
 
 
 def to_json(event: Event) -> dict[str, Any] | None:
     """Return an event without its paths; None for one that does not travel."""
+    if isinstance(event, Preview):
+        return _preview_to_json(event)
     name = type(event).__name__
     if name not in SENT:
         return None
@@ -84,3 +97,41 @@ def _is_plain(sentence: Sentence) -> bool:
     within = [part for each in values.values() for part in (each if isinstance(each, tuple) else (each,))]
     inner = all(_is_plain(each) for each in within if isinstance(each, Sentence))
     return inner and all(name in values and name.isidentifier() and (not form or "|" in form) and not turn for name, form, turn in parts)
+
+
+def _preview_to_json(event: Preview) -> dict[str, Any] | None:
+    """Return a preview with its picture; None if it is gone by now, or is too large."""
+    try:
+        with open_picture(Path(event.path)) as picture:
+            small = _encode(picture)
+    except OSError:
+        return None
+    return (
+        {"event": Preview.__name__, "step": event.step, "jpeg": base64.b64encode(small).decode()} if len(small) <= PREVIEW_BYTES else None
+    )
+
+
+def read_picture(given: object) -> tuple[int, bytes] | None:
+    """Return the step and the picture of a preview that another machine sent; None if it is none that may be shown."""
+    if not isinstance(given, dict) or given.get("event") != Preview.__name__:
+        return None
+    step, text = given.get("step"), given.get("jpeg")
+    if type(step) is not int or not 0 <= step <= STEP_MOST or not isinstance(text, str) or len(text) > 2 * PREVIEW_BYTES:
+        return None
+    try:
+        with open_picture(base64.b64decode(text, validate=True), ("JPEG",)) as picture:
+            if max(picture.size) > SIDE_MOST:
+                return None
+            return step, _encode(decode(picture, "RGB"))
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def _encode(picture: Image.Image) -> bytes:
+    """Encode the pixels, and nothing else that a file may carry."""
+    plain = Image.new("RGB", picture.size)
+    plain.paste(picture.convert("RGB"))
+    plain.thumbnail((SIDE, SIDE))
+    made = io.BytesIO()
+    plain.save(made, "JPEG", quality=75)
+    return made.getvalue()

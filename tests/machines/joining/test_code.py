@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.base.trouble import Trouble
+from app.machines.joining.channel import digest_transcript, is_proof, prove
 from app.machines.joining.code import Code, digest_secret, draw_secret, parse_code
-from app.machines.joining.proof import digest_transcript, is_proof, prove
 from app.machines.joining.register import NAME_LETTERS, Register, clean_name
 from app.machines.joining.versions import COMPARED, find_difference, parse_versions
 

@@ -18,9 +18,9 @@ import pytest
 
 from app.base.trouble import Trouble
 from app.machines.joining import certificates, endpoint, join
+from app.machines.joining.channel import MESSAGE_BYTES, Channel
 from app.machines.joining.code import Code, draw_secret, parse_code
 from app.machines.joining.endpoint import AT_ONCE, WRONG_MOST, Pairing
-from app.machines.joining.frames import MESSAGE_BYTES, Channel
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.register import Register
 from tests.support.waiting import until

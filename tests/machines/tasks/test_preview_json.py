@@ -12,7 +12,7 @@ from PIL import Image
 
 from app.engine.jobs.events import Preview
 from app.machines.tasks import event_json
-from app.machines.tasks.preview_json import BYTES_MOST, SIDE, SIDE_MOST, read_picture, to_json
+from app.machines.tasks.event_json import PREVIEW_BYTES, SIDE, SIDE_MOST, read_picture, to_json
 
 
 def encode(form: str = "JPEG", side: int = 40, **more: Any) -> bytes:
@@ -30,7 +30,7 @@ def test_a_preview_arrives_small(tmp_path: Path) -> None:
     told = to_json(Preview(4, str(tmp_path / "preview-0-4.jpg")))
     assert told is not None and str(tmp_path) not in str(told)
     shown = read_picture(told)
-    assert shown is not None and shown[0] == 4 and len(shown[1]) < BYTES_MOST
+    assert shown is not None and shown[0] == 4 and len(shown[1]) < PREVIEW_BYTES
     with Image.open(io.BytesIO(shown[1])) as picture:
         assert picture.format == "JPEG" and max(picture.size) == SIDE
     assert to_json(Preview(4, str(tmp_path / "gone.jpg"))) is None
@@ -48,7 +48,8 @@ def test_it_is_encoded_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [
     None, [], {}, {"event": "Preview"}, tell(encode("PNG")), tell(encode("GIF")), tell(encode()[:100]), tell(b""), tell(b"\xff\xd8\xff" + b"x" * 99),
-    tell(encode(side=SIDE_MOST + 1)), tell(encode() + b"x" * 2 * BYTES_MOST), tell(encode(), jpeg="&" * 40), tell(encode(), jpeg=3), tell(encode(), step="3"),
+    tell(encode(side=SIDE_MOST + 1)), tell(encode() + b"x" * 2 * PREVIEW_BYTES), tell(encode(), jpeg="&" * 40), tell(encode(), jpeg=3),
+    tell(encode(), step="3"),
     tell(encode(), step=True), tell(encode(), step=-1), tell(encode(), step=1e9), tell(encode(), event="Note"),
 ], ids=lambda given: str(given)[:60])  # fmt: skip
 def test_what_is_no_small_jpeg_is_not_shown(given: object) -> None:

@@ -1,11 +1,15 @@
-"""Short JSON messages over one connection, each with its length: bounded in size and time, and remembered for the proofs."""
+"""Short JSON messages over one connection, each with its length, bounded in size and time; and the proofs that both sides know the code's
+secret, bound to everything that was said."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import socket
 import time
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, Literal
 
 MESSAGE_BYTES: Final = 16 << 10
 """A request to sign takes half a KiB, a certificate one."""
@@ -64,3 +68,25 @@ class Channel:
         if left_s <= 0:
             raise Broken("the other side was too slow")
         return left_s
+
+
+Side = Literal["helper", "main"]
+NONCE_BYTES: Final = 32
+
+
+def digest_transcript(pieces: Iterable[bytes]) -> bytes:
+    """Digest what both sides saw, each piece with its length, so that no two conversations have the same one."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(len(piece).to_bytes(8, "big"))
+        digest.update(piece)
+    return digest.digest()
+
+
+def prove(key: bytes, side: Side, transcript: bytes) -> str:
+    """The side is part of it, so that a proof sent back is none."""
+    return hmac.new(key, side.encode() + b"\0" + transcript, hashlib.sha256).hexdigest()
+
+
+def is_proof(key: bytes, side: Side, transcript: bytes, given: object) -> bool:
+    return isinstance(given, str) and hmac.compare_digest(prove(key, side, transcript).encode(), given.encode())
