@@ -171,12 +171,11 @@ def test_a_paused_download_is_listed(desk: Desk) -> None:
 
 def test_both_sides_of_a_pairing(place: Home) -> None:
     pytest.importorskip("cryptography")
-    from app.machines.hub import main_folder
+    from app.machines.hub import main_folder, read_port
     from app.machines.joining.certificates import make_main, read_id
     from app.machines.joining.join import find_membership
     from app.machines.joining.register import Register
     from app.machines.lending import lending_folder
-    from app.machines.main_port import read_port
 
     main, helper = main_folder(place), lending_folder(place)
     before = {each.name: each.read_bytes() for each in main.iterdir()}

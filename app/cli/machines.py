@@ -68,11 +68,10 @@ def list_machines(home: Home, _: argparse.Namespace) -> int:
 
 def add_machine(home: Home, _: argparse.Namespace) -> int:
     """Show a code, and wait until a machine has come with it."""
-    from app.machines.hub import main_folder
+    from app.machines.hub import main_folder, reserve_port
     from app.machines.joining.certificates import make_main
     from app.machines.joining.endpoint import Pairing
     from app.machines.joining.register import Register
-    from app.machines.main_port import reserve_port
 
     folder = main_folder(home)
     make_main(folder)

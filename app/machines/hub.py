@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import threading
@@ -18,13 +19,12 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, Preview, Step
 from app.machines.existing import find_cluster, forget_cluster
-from app.machines.helping_machine import HelpingMachine, read_facts
+from app.machines.helping_machine import HelpingMachine, Judged, read_facts
 from app.machines.joining.certificates import make_main, read_authority
+from app.machines.joining.code import PORT_MOST
 from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.joining.versions import explain_refusal, read_versions
-from app.machines.judged import Judged
-from app.machines.main_port import keep_port, read_port
 from app.machines.nearby import Announcement
 from app.machines.side_process import EXISTING, MAIN, SideProcess
 from app.machines.tasks import event_json
@@ -393,3 +393,30 @@ class Hub:
             files = {name: Path(path) for name, path in message["files"].items()}
             given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
         shutil.rmtree(self._incoming / message["id"], ignore_errors=True)
+
+
+_PORT_FILE: Final = "port.json"
+
+
+def read_port(folder: Path) -> int:
+    """Return the port that helpers know; 0 if there is none yet."""
+    try:
+        port = json.loads((folder / _PORT_FILE).read_text())
+    except (OSError, ValueError):
+        return 0
+    return port if isinstance(port, int) and 0 < port <= PORT_MOST else 0
+
+
+def keep_port(folder: Path, port: int) -> None:
+    atomic_write.write_text(folder / _PORT_FILE, json.dumps(port))
+
+
+def reserve_port(folder: Path) -> int:
+    """Return the port that helpers know; choose one that is free now where nobody knows any."""
+    port = read_port(folder)
+    if not port:
+        with socket.socket() as listener:
+            listener.bind(("", 0))
+            port = listener.getsockname()[1]
+        keep_port(folder, port)
+    return port

@@ -17,9 +17,9 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.on_disk import locate
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
-from app.machines.model_names import has_model, has_other_revision, name_model, read_id
-from app.machines.tasks import model_files
+from app.machines.tasks import portable_models
 from app.machines.tasks.portable import hash_file
+from app.machines.tasks.portable_models import has_model, has_other_revision, name_model, read_id
 
 LOOKED_S: Final = 10.0
 """After which is looked again what a model is."""
@@ -109,13 +109,13 @@ class KnownModels:
         found, stays = None, False
         try:
             catalog.find(model)
-            found = model_files.describe(Path(model), detect.name_path(Path(model)), hash_file)
+            found = portable_models.describe(Path(model), detect.name_path(Path(model)), hash_file)
             stays = found is None
         except (OSError, Trouble):  # it was moved, or is no model (any more); the engine says so
             pass
         local = _Local(state, "", stays=stays)
         if found is not None:
-            local = _Local(state, found[0].key, json.dumps(model_files.to_json(found[0])), (*found[1].items(),))
+            local = _Local(state, found[0].key, json.dumps(portable_models.to_json(found[0])), (*found[1].items(),))
         with self._lock:
             self._local[model] = local
             self._hashing.discard(model)
@@ -124,5 +124,5 @@ class KnownModels:
 
 
 def _read_state(path: Path) -> _State:
-    files = [(name, file.stat()) for name, file in model_files.list_files(path).items()]
+    files = [(name, file.stat()) for name, file in portable_models.list_files(path).items()]
     return tuple((name, about.st_size, about.st_mtime_ns) for name, about in files)

@@ -23,11 +23,11 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
-from app.machines import brought
-from app.machines.foresight import Foresight
+from app.machines import lent_tasks
 from app.machines.joining.join import find_membership, leave, name_url
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lent_tasks import LentTasks
+from app.machines.outlook import Foresight
 from app.machines.side_process import HELPER, SideProcess
 from app.machines.wanted_models import WantedModels
 
@@ -148,7 +148,7 @@ class Lending:
             try:
                 if time.monotonic() - self._tidied_s > TIDY_S:
                     self._tidied_s = time.monotonic()
-                    brought.tidy(self._keeper.home)
+                    lent_tasks.tidy(self._keeper.home)
                 self._apply_pause()
                 waited_s += TICK_S
                 if self._note_fetching() or (waited_s >= FACTS_S and self.state.online):

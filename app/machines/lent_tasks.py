@@ -1,4 +1,4 @@
-"""On a helper: have the engine carry out the other machine's tasks, and tell how they go and what came of them."""
+"""On a helper: have the engine carry out the other machine's tasks, tell how they go and what came of them, and delete what they left."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import Request
-from app.engine.jobs.tasks import name_lent
+from app.engine.jobs.tasks import is_lent, name_lent
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.text import voices
-from app.machines import brought
-from app.machines.tasks import event_json, portable
+from app.machines.tasks import event_json, fetched_files, portable
 from app.machines.tasks.begun import list_begun, put_into
+from app.machines.wanted_models import SentModels
 
 BEGUN_S: Final = 30.0
 """How often what is made of a task so far is sent; so long may be lost with this machine."""
@@ -75,7 +76,7 @@ class LentTasks:
         """Delete all that tasks brought and what was made for them, once the one that runs has stopped."""
         self.stop_all()
         with self._turn:
-            brought.clear(self._keeper.home)
+            clear(self._keeper.home)
 
     def _run(self, task: str, body: str, attempt: int) -> None:
         """Whatever happens, the main machine is told an end: it waits for one."""
@@ -175,3 +176,27 @@ def list_results(request: Request, event: Event, folder: Path) -> list[Path]:
     if request.only_parts:
         return [file for place in request.only_parts for name in SPOKEN.name_made(place) if (file := folder / name).is_file()]
     return [Path(file) for file in event.files]
+
+
+def tidy(home: Home) -> None:
+    """Delete what no task needed for a day of what they brought and made, and models that none needed for two weeks."""
+    fetched_files.tidy(_fetched(home))
+    SentModels(home).tidy()
+    for folder in _list_made(home):
+        if time.time() - folder.stat().st_mtime > fetched_files.UNUSED_S:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear(home: Home) -> None:
+    """Delete all of it: no task comes any more."""
+    for folder in (_fetched(home), home.scratch / "machines" / "models", *_list_made(home)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetched(home: Home) -> Path:
+    return home.scratch / "machines" / "files"
+
+
+def _list_made(home: Home) -> list[Path]:
+    jobs = home.scratch / "jobs"
+    return [each for each in jobs.iterdir() if is_lent(each.name)] if jobs.is_dir() else []

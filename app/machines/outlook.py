@@ -1,19 +1,34 @@
-"""What a machine says of a request before it gets it, and which machine is the best for it. Pure."""
+"""What machines say of a request before they get it: each by its own plan, memory and speed; asked, believed within bounds, put in order, and
+worded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say
-from app.engine.jobs.events import Step
+from app.base.trouble import Trouble
+from app.engine.jobs.events import Event, Finished, Step
+from app.engine.jobs.request import Request, to_json
+from app.engine.jobs.shelf import Search
+from app.engine.keeper.keeper import Keeper
+from app.engine.kinds import kind_of
+from app.engine.models import catalog
+from app.engine.models.chosen import read_choice
+from app.engine.models.forecast import list_alike, make_forecast
 from app.machines.helping_machine import HelpingMachine
-from app.machines.model_names import has_model, has_other_revision
+from app.machines.tasks import portable
+from app.machines.tasks.portable_models import has_model, has_other_revision
 
 LOADING_S: Final = 20.0
 """What a model that is not loaded costs about, where nothing better is known."""
@@ -137,3 +152,108 @@ def explain_staying(title: str) -> Sentence:
         "gets no work for {model}: it has files that are not sent to other computers, as a tokenizer that is only a .model file",
         model=title,
     )
+
+
+PATIENCE_S: Final = 1.0
+"""For the first answer of a machine; then it is taken as it is."""
+AGAIN_S: Final = 15.0
+"""After which a machine is asked again: its memory, and what it has loaded, change."""
+KEPT_MOST: Final = 1024
+"""Requests: those of the head of the queue, and each size of those that are too large for this computer."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    first_s: float
+    latest_s: float
+    outlook: Outlook | None = None
+
+
+class Asking:
+    """Any thread may call; answers come in the hub's."""
+
+    def __init__(self, ask: Callable[..., None], answered: Callable[[], None]) -> None:
+        """`ask`: the hub's. `answered` is called after each answer."""
+        self._ask, self._answered = ask, answered
+        self._about: dict[str, dict[str, _Asked]] = {}
+        """By job and machine."""
+        self._lock = threading.Lock()
+
+    def choose(self, job: str, request: Request, machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
+        """Return those that can do a job's request, the best first, without those whose answer is on its way. Its model has the name that
+        other machines know. `job` names the question; it may be about none that waits."""
+        now_s = time.monotonic()
+        with self._lock:
+            about = self._about.setdefault(job, {})
+            while len(self._about) > KEPT_MOST:
+                del self._about[next(iter(self._about))]
+            due = [each.id for each in machines if (known := about.get(each.id)) is None or now_s - known.latest_s > AGAIN_S]
+            for machine in due:
+                known = about.setdefault(machine, _Asked(now_s, now_s))
+                known.latest_s = now_s
+            ready = [each for each in machines if about[each.id].outlook is not None or now_s - about[each.id].first_s > PATIENCE_S]
+            outlooks = {id_: each.outlook for id_, each in about.items() if each.outlook is not None}
+        if due:
+            body = json.dumps({"request": to_json(request.without_files()), "files": {}})
+            for machine in due:
+                self._ask(machine, job, body, self._hear)
+        return put_in_order(ready, outlooks)
+
+    def find(self, job: str, machine: str) -> Outlook | None:
+        """Return what a machine said of a job."""
+        with self._lock:
+            about = self._about.get(job)
+            known = about.get(machine) if about is not None else None
+            return known.outlook if known is not None else None
+
+    def _hear(self, machine: str, question: str, answer: object) -> None:
+        with self._lock:
+            about = self._about.get(question)
+            known = about.get(machine) if about is not None else None
+            if known is not None and (outlook := read_outlook(answer)) is not None:
+                known.outlook = outlook
+        self._answered()
+
+
+class Foresight:
+    """It learns from what is made for the other machine, as the shelf here does not hold it."""
+
+    def __init__(self, keeper: Keeper, find_model: Callable[[str], str]) -> None:
+        """`find_model`: what a model that the main machine names in a question is called here."""
+        self._keeper, self._find_model = keeper, find_model
+        self._paces: dict[str, float] = {}
+        """Work done in a second, by model; in steps times pixels, or in frames."""
+
+    def note(self, request: Request, event: Event) -> None:
+        """Learn from the end of a task."""
+        if isinstance(event, Finished) and 0 < event.rate < math.inf:
+            self._paces[request.model] = event.rate * kind_of(request).weigh_step(request, catalog.find(request.model))
+
+    def answer(self, body: str) -> Mapping[str, Any] | None:
+        """Answer the question about a request; None if it cannot be read or foreseen."""
+        try:
+            return asdict(self.foresee(portable.unpack(body, _refuse, self._find_model)))
+        except (Trouble, ValueError, KeyError, TypeError, OSError):
+            return None
+
+    def foresee(self, request: Request) -> Outlook:
+        """Foresee a request whose model has this machine's own name; raise Trouble or OSError if its model is gone."""
+        home = self._keeper.home
+        model, loaded = catalog.find(request.model), self._keeper.state.model == request.model
+        setup = self._keeper.read_setup(read_choice(home), yields=True)
+        if setup is None:
+            return Outlook(loaded=loaded)
+        found = make_forecast(setup, request, model)
+        kind = kind_of(request)
+        work = kind.measure_work(home, request)
+        if request.model in self._paces:
+            seconds: float | None = work * kind.weigh_step(request, model) / self._paces[request.model]
+        else:
+            past = self._keeper.shelf.find(Search(kind=request.kind, model=model.id, most=8))
+            alike = list_alike(past, found.plan) if found.plan is not None else ()
+            seconds = kind.estimate_seconds(request, model, alike, found.plan, work)
+        return Outlook(found.fit, loaded, seconds)
+
+
+def _refuse(sha256: str, suffix: str) -> Path:
+    raise ValueError(sha256)  # a question names no file

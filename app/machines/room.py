@@ -20,12 +20,11 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
 from app.engine.models.forecast import make_forecast
 from app.engine.models.on_disk import resolve
-from app.machines.asking import PATIENCE_S, Asking
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
-from app.machines.model_names import has_model, has_other_revision
-from app.machines.outlook import Outlook
+from app.machines.outlook import PATIENCE_S, Asking, Outlook
+from app.machines.tasks.portable_models import has_model, has_other_revision
 
 MAY_COME_S: Final = 60.0
 """How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""

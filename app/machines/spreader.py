@@ -18,15 +18,12 @@ from app.engine.jobs.seed import draw_seed, is_drawn
 from app.engine.keeper.delivery import Delivery, deliver
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import catalog
-from app.machines.asking import Asking
-from app.machines.foresight import Foresight
 from app.machines.helping_machine import HelpingMachine, is_able, is_at_work
 from app.machines.hub import Hub
 from app.machines.known_models import KnownModels
-from app.machines.outlook import Outlook, estimate_shared, explain_staying, explain_unused, is_sooner, may_fit
-from app.machines.pieces import Pieces, all_of, find_pieces
+from app.machines.outlook import Asking, Foresight, Outlook, estimate_shared, explain_staying, explain_unused, is_sooner, may_fit
 from app.machines.room import WAITS, Room
-from app.machines.shared_job import SharedJob, Where
+from app.machines.shared_job import Pieces, SharedJob, Where, all_of, find_pieces
 
 TICK_S: Final = 0.2
 """How often the queue is looked at; a machine that has ended a task waits for no tick."""
@@ -44,7 +41,7 @@ class Spreader:
 
     def __init__(self, keeper: Keeper, hub: Hub) -> None:
         self._wake, self._closing = threading.Event(), threading.Event()
-        self._asking = Asking(hub, self._wake.set)
+        self._asking = Asking(hub.ask, self._wake.set)
         self.models = KnownModels(keeper.home, hub, self._wake.set)
         self._keeper, self._hub, self._foresight = keeper, hub, Foresight(keeper, str)
         self._jobs: dict[str, SharedJob] = {}

@@ -13,11 +13,10 @@ pytest.importorskip("cryptography", reason="the extra machines is not installed"
 from app.__main__ import EXIT_TROUBLE, main
 from app.base.extras import has_machines
 from app.base.paths import home
-from app.machines.hub import main_folder
+from app.machines.hub import main_folder, read_port, reserve_port
 from app.machines.joining.code import parse_code
 from app.machines.joining.join import join
 from app.machines.joining.register import Register
-from app.machines.main_port import read_port, reserve_port
 from app.ui.state.settings import Settings
 from tests.support.waiting import until
 

@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("distributed", reason="the extra machines is not installed")
 
 from app.base.paths import home
+from app.machines import helping_machine, side_process
 from app.machines import hub as hub_module
-from app.machines import judged, side_process
 from app.machines.helping_machine import is_at_work
 from app.machines.hub import Hub
 from app.machines.side_process import SideProcess
@@ -83,7 +83,7 @@ def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: 
         hub.submit("t", Portable("{}", {}, "a ball"), [id_], lambda machine, event: None, lambda end: None)
         hub._hear({"op": "placed", "id": "t", "machine": id_})
         assert is_at_work(hub.list_machines()[0])
-        monkeypatch.setattr(judged, "SILENT_S", 0.05)
+        monkeypatch.setattr(helping_machine, "SILENT_S", 0.05)
         time.sleep(0.1)
         hub._hear({"op": "facts", "machine": id_, "facts": {}})
         (silent,) = hub.list_machines()

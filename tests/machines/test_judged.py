@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.machines.helping_machine import HelpingMachine
-from app.machines.judged import LOST_MOST, Judged
+from app.machines.helping_machine import LOST_MOST, HelpingMachine, Judged
 
 READY = HelpingMachine("a", "a", online=True)
 GONE, SILENT, PAUSED = replace(READY, online=False), replace(READY, silent=True), replace(READY, paused=True)

@@ -26,12 +26,11 @@ from app.engine.jobs.journal import Job, Journal
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.keeper.state import EngineState
-from app.machines import judged, shared_job, spreader
-from app.machines.foresight import Foresight
+from app.machines import helping_machine, shared_job, spreader
 from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import TaskEnd
-from app.machines.outlook import UNKNOWN_S, Outlook
-from app.machines.pieces import all_of
+from app.machines.outlook import UNKNOWN_S, Foresight, Outlook
+from app.machines.shared_job import all_of
 from app.machines.spreader import Spreader
 from app.machines.tasks import begun
 from tests.support.lent import Main, open_main, start
@@ -191,11 +190,11 @@ class Table:
     def __init__(self, folder: Path, *machines: HelpingMachine, **keeper: object) -> None:
         self.machines, self.given, self.told = [*machines], dict[str, str](), list[tuple[str, str]]()
         self.outlooks, self.asked, self.waiting = dict[str, Outlook](), set[PictureRequest](), list[Job]()
-        self.state, self.judged = "running", judged.Judged()
+        self.state, self.judged = "running", helping_machine.Judged()
         self.ends = dict[str, Callable[[TaskEnd], None]]()
         self.stops = list[Callable[[], None]]()
         hub: Any = SimpleNamespace(
-            list_machines=lambda: self.machines, submit=self._submit, stop=self.given.pop, judged=self.judged, name=str
+            list_machines=lambda: self.machines, submit=self._submit, stop=self.given.pop, judged=self.judged, name=str, ask=None
         )
         asking = SimpleNamespace(find=lambda job, machine: self.outlooks.get(job), choose=self._choose)
         models = SimpleNamespace(name=str, want=lambda machines, model: None)
@@ -412,7 +411,7 @@ def test_a_job_whose_machine_is_killed_goes_on_from_its_last_kept_step(main: Mai
 
 @pytest.mark.slow
 def test_a_job_whose_machine_never_ends_it_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judged, "SILENT_S", 2.0)
+    monkeypatch.setattr(helping_machine, "SILENT_S", 2.0)
     with open_main(tmp_path / "main") as main:
         main.start_helper(tmp_path / "helper", module="tests.support.silent_helper")
         pace(tmp_path / "main", step_s=0.5)

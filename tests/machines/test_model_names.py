@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.engine.models.catalog import BY_ID
 from app.engine.models.on_disk import Located
-from app.machines.model_names import has_model, has_other_revision, name_model, read_id
+from app.machines.tasks.portable_models import has_model, has_other_revision, name_model, read_id
 
 
 def test_another_revision_has_another_name() -> None:

@@ -23,9 +23,9 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound import sound, spoken_parts
 from app.machines.hub import Hub, TaskEnd
 from app.machines.known_models import KnownModels
-from app.machines.sent_models import SentModels
 from app.machines.spreader import Spreader
 from app.machines.tasks.portable import pack
+from app.machines.wanted_models import SentModels
 from tests.support import tiny_voices
 from tests.support.lent import Main, open_main
 from tests.support.light_painter import read_made

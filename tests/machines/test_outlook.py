@@ -21,16 +21,15 @@ from app.compat.planning.types import AUTO, Chunk
 from app.engine.jobs.events import Failed, Finished, Step
 from app.engine.jobs.request import PictureRequest, Request, SpeechRequest, VoicePrompt, to_json
 from app.engine.models.planned import Setup
-from app.machines import asking
-from app.machines.asking import Asking
-from app.machines.foresight import Foresight
+from app.machines import outlook
 from app.machines.helping_machine import HelpingMachine
-from app.machines.model_names import read_id
 from app.machines.outlook import (
     LOADING_S,
     LONGEST_S,
     UNKNOWN_S,
     WAITED_MOST_S,
+    Asking,
+    Foresight,
     Outlook,
     estimate_shared,
     explain,
@@ -40,6 +39,7 @@ from app.machines.outlook import (
     put_in_order,
     read_outlook,
 )
+from app.machines.tasks.portable_models import read_id
 from tests.support.other_functions import set_in
 
 GIB = 1 << 30
@@ -195,9 +195,9 @@ class Switchboard:
 
 def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, woken = SimpleNamespace(now_s=100.0), list[int]()
-    set_in(monkeypatch, asking, "time", monotonic=lambda: clock.now_s)
+    set_in(monkeypatch, outlook, "time", monotonic=lambda: clock.now_s)
     hub, machines = Switchboard(), [HelpingMachine(each, "") for each in ("a", "b")]
-    board = Asking(hub, lambda: woken.append(1))  # type: ignore[arg-type]
+    board = Asking(hub.ask, lambda: woken.append(1))
 
     def choose() -> list[str]:
         return [each.id for each in board.choose("job", PICTURE, machines)]
@@ -207,13 +207,13 @@ def test_nobody_is_chosen_before_it_has_answered_or_was_silent_for_a_while(monke
     hub.tell("c", "job", {"fit": "fits"})
     hub.tell("a", "other", {"fit": "fits"})
     assert choose() == ["b"] and woken and board.find("job", "b") == Outlook(loaded=True, seconds=3.0) and board.find("job", "a") is None
-    clock.now_s += asking.PATIENCE_S + 0.1
+    clock.now_s += outlook.PATIENCE_S + 0.1
     assert choose() == ["b", "a"]
-    clock.now_s += asking.AGAIN_S
+    clock.now_s += outlook.AGAIN_S
     assert choose() == ["b", "a"] and len(hub.asked) == 4, "asked again, and used meanwhile"
     hub.tell("b", "job", {"fit": "no"})
     assert choose() == ["a"]
-    for number in range(asking.KEPT_MOST + 1):
+    for number in range(outlook.KEPT_MOST + 1):
         board.choose(str(number), PICTURE, machines)
     assert board.find("job", "b") is None
 

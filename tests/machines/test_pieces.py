@@ -20,7 +20,7 @@ from app.engine.speech import kind
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import script
-from app.machines.pieces import Pieces, find_pieces
+from app.machines.shared_job import Pieces, find_pieces
 
 LINE = "The red boat is near the old bridge, and the water is calm and clear this morning. "
 TWO = SpeechRequest("[S1] one. (pause 1s) [S1] two.", "starter-voice", seed=5)

@@ -18,8 +18,7 @@ from app.engine.jobs.request import PictureRequest, Request, SpeechRequest
 from app.engine.models.forecast import make_forecast
 from app.engine.models.planned import Setup
 from app.machines import room
-from app.machines.helping_machine import HelpingMachine
-from app.machines.judged import Judged
+from app.machines.helping_machine import HelpingMachine, Judged
 from app.machines.outlook import Outlook
 from app.machines.room import IN_VAIN, MAY_COME_S, Room, judge
 from tests.support.other_functions import set_in

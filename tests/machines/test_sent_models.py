@@ -16,10 +16,10 @@ from safetensors.numpy import save_file
 from app.base.paths import assets, home
 from app.base.trouble import Trouble
 from app.engine.models import catalog
-from app.machines import sent_models
-from app.machines.sent_models import FREE_BYTES, UNUSED_S, SentModels
-from app.machines.tasks.model_files import ModelFiles, describe
+from app.machines import wanted_models
 from app.machines.tasks.portable import hash_file
+from app.machines.tasks.portable_models import ModelFiles, describe
+from app.machines.wanted_models import FREE_BYTES, UNUSED_S, SentModels
 from tests.support.other_functions import set_in
 
 PAINTER = assets() / "starter" / "painter"
@@ -27,7 +27,7 @@ PAINTER = assets() / "starter" / "painter"
 
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SentModels:
-    set_in(monkeypatch, sent_models, "shutil", disk_usage=lambda _: SimpleNamespace(free=1 << 50))
+    set_in(monkeypatch, wanted_models, "shutil", disk_usage=lambda _: SimpleNamespace(free=1 << 50))
     return SentModels(home(tmp_path / "helper").create())
 
 
@@ -97,11 +97,11 @@ def test_room_is_made_for_a_model_by_those_unused_for_longest(sent: SentModels, 
     used = sent.find(models[0].key, used=True)
     assert used is not None
     size = models[0].bytes
-    monkeypatch.setattr(sent_models, "MOST_BYTES", 3 * size + 10)
+    monkeypatch.setattr(wanted_models, "MOST_BYTES", 3 * size + 10)
     new = ModelFiles("new", {"a.safetensors": ("2" * 64, size)})
     sent.choose_missing(new)
     assert {*sent.list_keys()} == {models[0].key, models[2].key}
-    set_in(monkeypatch, sent_models, "shutil", disk_usage=lambda _: SimpleNamespace(free=FREE_BYTES + size - 1))
+    set_in(monkeypatch, wanted_models, "shutil", disk_usage=lambda _: SimpleNamespace(free=FREE_BYTES + size - 1))
     with pytest.raises(Trouble, match="10240 MB stay free"):
         sent.choose_missing(new, spare=[used])
     assert sent.list_keys() == [models[0].key], "what the engine uses stays"

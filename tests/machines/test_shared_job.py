@@ -18,12 +18,10 @@ from app.base.sentence import Sentence, say
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import PictureRequest
 from app.machines import shared_job
-from app.machines.helping_machine import HelpingMachine
+from app.machines.helping_machine import HelpingMachine, Judged
 from app.machines.hub import TaskEnd
-from app.machines.judged import Judged
 from app.machines.outlook import LOADING_S, UNKNOWN_S, Outlook
-from app.machines.pieces import find_pieces
-from app.machines.shared_job import SharedJob
+from app.machines.shared_job import SharedJob, find_pieces
 from app.machines.tasks.begun import measure
 from app.machines.tasks.portable import Portable
 from tests.support.other_functions import set_in

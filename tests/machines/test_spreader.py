@@ -13,8 +13,7 @@ import pytest
 from app.base.paths import home
 from app.engine.jobs.request import PictureRequest
 from app.engine.keeper.state import EngineState
-from app.machines.helping_machine import HelpingMachine
-from app.machines.judged import Judged
+from app.machines.helping_machine import HelpingMachine, Judged
 from app.machines.spreader import Spreader
 from tests.support.waiting import until
 

@@ -17,10 +17,9 @@ from app.base.trouble import Trouble
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Status
 from app.machines import wanted_models
-from app.machines.sent_models import FREE_BYTES
-from app.machines.tasks.model_files import describe, to_json
 from app.machines.tasks.portable import hash_file
-from app.machines.wanted_models import Fetching, WantedModels
+from app.machines.tasks.portable_models import describe, to_json
+from app.machines.wanted_models import FREE_BYTES, Fetching, WantedModels
 
 PAINTER = assets() / "starter" / "painter"
 FOUND = describe(PAINTER, "My painter", hash_file)

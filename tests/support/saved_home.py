@@ -32,11 +32,10 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import _Download
 from app.engine.speech.text.voices import list_voices
 from app.launcher import slots
-from app.machines.hub import main_folder
+from app.machines.hub import keep_port, main_folder
 from app.machines.joining import certificates, join
 from app.machines.joining.register import Register
 from app.machines.lending import lending_folder
-from app.machines.main_port import keep_port
 from app.ui.state import presets
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

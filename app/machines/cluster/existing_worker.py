@@ -19,9 +19,9 @@ from app.engine.jobs.events import Event, Failed
 from app.engine.jobs.request import Request
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
-from app.machines.foresight import Foresight
 from app.machines.joining.versions import read_versions
 from app.machines.lent_tasks import LentTasks
+from app.machines.outlook import Foresight
 from app.machines.tasks import event_json, fetched_files
 from app.machines.wanted_models import WantedModels
 

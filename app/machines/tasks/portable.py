@@ -28,7 +28,7 @@ class Portable:
     body: str
     """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, `spoken_by`, the model that spoke its voice's
     clip, `known`, the ready voices heard in that, `cast`, both of each voice of its cast, and `begun`, the hash of what is made of it so far, by
-    name. Its model has a name of model_names.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
+    name. Its model has a name of portable_models.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
     """Where those files are here, by hash."""
     words: str

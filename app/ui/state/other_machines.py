@@ -199,12 +199,12 @@ class OtherMachines:
             if lending is not None:
                 lending.end()
             elif self._read().get("lends"):
-                from app.machines import brought
+                from app.machines import lent_tasks
                 from app.machines.joining.join import leave
                 from app.machines.lending import lending_folder
 
                 leave(lending_folder(self._keeper.home))
-                brought.clear(self._keeper.home)
+                lent_tasks.clear(self._keeper.home)
         self._keep(lends=False, paused=False, fetches=False)
 
     def _start_lending(self, paused: bool) -> None:

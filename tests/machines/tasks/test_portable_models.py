@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.base.trouble import Trouble
-from app.machines.tasks.model_files import SINGLE, ModelFiles, describe, from_json, is_key, is_name, list_files, to_json
 from app.machines.tasks.portable import hash_file
+from app.machines.tasks.portable_models import SINGLE, ModelFiles, describe, from_json, is_key, is_name, list_files, to_json
 
 HASH = "1" * 64
 
