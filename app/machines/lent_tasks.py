@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,17 @@ BEGUN_S: Final = 30.0
 _log = logging.getLogger("hearth.machines")
 
 
+@dataclass(slots=True)
+class _Attempt:
+    """One time that a task is to be done here. What an earlier one has to say is no longer asked for."""
+
+    job: str = ""
+    """What the engine does of it."""
+    withdrawn: bool = False
+    unwanted: bool = False
+    """Nobody goes on with it."""
+
+
 class LentTasks:
     """One at a time in the engine. Any thread may call."""
 
@@ -41,28 +52,27 @@ class LentTasks:
         """`find_model`: what a model that the main machine names is called here. `tell`: to the machines process. `note` is called when
         a task begins, and with its end."""
         self._keeper, self._find_model, self._tell, self._note = keeper, find_model, tell, note
-        self._tasks, self._withdrawn, self._unwanted = dict[str, str](), set[str](), set[str]()
-        """What the engine does, what of it is to stop, and what of that nobody goes on with, by task."""
-        self._latest, self._numbers = dict[str, int](), count(1)
-        """The attempt at each task that has not ended: what an earlier one has to say is no longer asked for."""
+        self._latest: dict[str, _Attempt] = {}
+        """Those that have not ended, by task."""
         self._turn = threading.Lock()
         """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
 
     def begin(self, task: str, body: str) -> None:
-        for ended in (self._withdrawn, self._unwanted):
-            ended.discard(task)
-        attempt = self._latest[task] = next(self._numbers)
+        self.stop(task)
+        attempt = self._latest[task] = _Attempt()
         threading.Thread(target=self._run, args=(task, body, attempt), daemon=True).start()
 
     def stop(self, task: str, unwanted: bool = False) -> None:
         """`unwanted`: by the main machine, so that nothing stays of it here; else this machine may get it again, and goes on."""
-        if task in self._latest:
-            self._withdrawn.add(task)
-            self._unwanted |= {task} if unwanted else set()
-        elif unwanted:
-            self.clear(task)
-        if task in self._tasks:
-            self._keeper.stop(self._tasks[task])
+        attempt = self._latest.get(task)
+        if attempt is None:
+            if unwanted:
+                self.clear(task)
+            return
+        attempt.withdrawn = True
+        attempt.unwanted |= unwanted
+        if attempt.job:
+            self._keeper.stop(attempt.job)
 
     def stop_all(self) -> None:
         for task in [*self._latest]:
@@ -78,7 +88,7 @@ class LentTasks:
         with self._turn:
             clear(self._keeper.home)
 
-    def _run(self, task: str, body: str, attempt: int) -> None:
+    def _run(self, task: str, body: str, attempt: _Attempt) -> None:
         """Whatever happens, the main machine is told an end: it waits for one."""
         try:
             self._carry_out(task, body, attempt)
@@ -87,14 +97,12 @@ class LentTasks:
             said = say("machines.broke", "The other computer could not carry out the task: {fault}.", fault=str(fault))
             self._tell("end", id=task, event=event_json.to_json(Failed(said)), files={})
         finally:
-            if self._latest.get(task) == attempt:
+            if self._latest.get(task) is attempt:
                 del self._latest[task]
-                self._withdrawn.discard(task)
-                if task in self._unwanted:
-                    self._unwanted.discard(task)
+                if attempt.unwanted:
                     self.clear(task)
 
-    def _carry_out(self, task: str, body: str, attempt: int) -> None:
+    def _carry_out(self, task: str, body: str, attempt: _Attempt) -> None:
         """Have the engine carry out a task, when it is its turn."""
         try:
             request = portable.unpack(body, self._place, self._find_model)
@@ -108,31 +116,30 @@ class LentTasks:
             self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
             return
         with self._turn:
-            if task in self._withdrawn or attempt != self._latest.get(task):
+            if self._is_over(task, attempt):
                 return
             with suppress(OSError):  # then it begins anew
                 put_into(self._keeper.folder(name_lent(task)), body, self._files)
-            try:
-                event = self._follow(task, request, attempt)
-            finally:
-                self._tasks.pop(task, None)
-            self._note(request, event)
+            self._note(request, self._follow(task, request, attempt))
 
-    def _follow(self, task: str, request: Request, attempt: int) -> Event | None:
+    def _follow(self, task: str, request: Request, attempt: _Attempt) -> Event | None:
         """Tell the events of a task, and now and then what is made of it so far; return its end."""
-        job = self._tasks[task] = self._keeper.run_lent(task, request)
-        if task in self._withdrawn or attempt != self._latest.get(task):  # meanwhile
+        job = attempt.job = self._keeper.run_lent(task, request)
+        if self._is_over(task, attempt):  # meanwhile
             self._keeper.stop(job)
         self._note(request, None)
         folder, event = self._keeper.folder(job), None
         sent_s, sent = time.monotonic(), dict[Path, int]()
         for event in self._keeper.follow(job):
-            if attempt == self._latest.get(task):
+            if self._latest.get(task) is attempt:
                 self._pass_on(task, event, list_results(request, event, folder))
                 if time.monotonic() - sent_s > BEGUN_S and not isinstance(event, END):
                     sent_s = time.monotonic()
                     self._send_begun(task, list_begun(request, folder), sent)
         return event
+
+    def _is_over(self, task: str, attempt: _Attempt) -> bool:
+        return attempt.withdrawn or self._latest.get(task) is not attempt
 
     def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
         told = event_json.to_json(event)

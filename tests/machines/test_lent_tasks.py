@@ -67,7 +67,7 @@ def test_nothing_is_kept_of_a_task_that_has_ended(tmp_path: Path) -> None:
         tasks.stop(str(number))
     kept = [value for value in vars(tasks).values() if isinstance(value, dict | set)]
     until(lambda: not any(kept))
-    assert len(kept) == 4
+    assert len(kept) == 1
 
 
 @pytest.mark.parametrize("running", [True, False])
