@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.placing import CASES, RULES, simulate
+from tests.support.placing import ALONE, CASES, RULES, simulate
 
 GAIN = 1.15
 """Less is not worth a rule."""
@@ -34,6 +34,12 @@ def test_four_helpers_come_near_the_ideal(name: str) -> None:
 def test_each_rule_gains_enough_to_stay(rule: object, name: str) -> None:
     case = CASES[name](4)
     assert simulate(case, rule)[0] > GAIN * simulate(case)[0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_rules_together_gain_over_dask_alone(name: str) -> None:
+    took, alone = simulate(CASES[name](4))[0], simulate(CASES[name](4), ALONE)[0]
+    assert alone > GAIN * took, (took, alone)
 
 
 @pytest.mark.slow

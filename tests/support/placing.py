@@ -231,6 +231,10 @@ RULES = (
 )
 
 
+ALONE = Rule("Dask alone", {"choose_joined": choose_none}, {"in_order": False, "goes_on": False})
+"""It lets a second task lie ready at each worker, and has none of the other rules."""
+
+
 def simulate(case: Case, rule: Rule | None = None) -> tuple[float, float]:
     """Return the time and the work that a case takes, each divided by the least possible; `rule`: the one that is left out."""
     with ExitStack() as patched:
@@ -260,12 +264,12 @@ CASES = {
 
 
 def measure(helpers: Sequence[int]) -> Iterator[str]:
-    names = ["all rules", *(f"without: {rule.name}" for rule in RULES)]
+    names = ["all rules", ALONE.name, *(f"without: {rule.name}" for rule in RULES)]
     yield f"| | helpers | {' | '.join(names)} |"
     yield f"| --- | --- |{' --- |' * len(names)}"
     for name, make in CASES.items():
         for each in helpers:
-            found = [simulate(make(each), rule) for rule in (None, *RULES)]
+            found = [simulate(make(each), rule) for rule in (None, ALONE, *RULES)]
             yield f"| {name} | {each} | {' | '.join(f'{time:.2f} ({work:.2f})' for time, work in found)} |"
 
 
