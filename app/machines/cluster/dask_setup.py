@@ -143,7 +143,7 @@ def name_error(fault: BaseException, status: str = "error") -> dict[str, Any]:
 
 ALLOWED: Final = frozenset(
     {
-        ("app.machines.cluster.helper_process", "run_task"),
+        ("app.machines.cluster.work", "run_task"),
         ("builtins", "bool"),
         ("dask._expr", "Expr._reconstruct"),
         ("dask._expr", "LLGExpr"),

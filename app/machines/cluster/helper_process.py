@@ -367,13 +367,3 @@ class HelperWorker(Worker):
         if not isinstance(answer, dict) or "refused" in answer:
             raise Reschedule
         return answer
-
-
-def run_task(task: str, body: str) -> bool:
-    """Carry out a task in the helper's engine; the one function that dask calls there, by its name. Its files and its end travel by
-    themselves."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    worker.errands.carry_out(worker, task, body)
-    return True

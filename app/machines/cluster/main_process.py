@@ -17,8 +17,8 @@ from distributed import Client
 from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_setup
 from app.machines.cluster.dask_setup import Message, Pipe, take_foreign
-from app.machines.cluster.helper_process import run_task
 from app.machines.cluster.scheduler import MainScheduler, guard_listeners
+from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.register import Register
 from app.machines.joining.versions import find_difference, parse_versions, read_versions

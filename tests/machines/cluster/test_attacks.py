@@ -315,7 +315,7 @@ def name(module: str, word: str) -> bytes:
 
 
 PICKLES = {
-    "an attribute of the one function": b"\x80\x04" + name("app.machines.cluster.helper_process", "run_task") + b"N}\x8c\x0c__qualname__\x8c\x01xs\x86b.",
+    "an attribute of the one function": b"\x80\x04" + name("app.machines.cluster.work", "run_task") + b"N}\x8c\x0c__qualname__\x8c\x01xs\x86b.",
     "an attribute of a class of dask's": b"\x80\x04"
     + name("dask._expr", "LLGExpr") + b"N}\x8c\x0e__dask_graph__" + name("builtins", "bool") + b"s\x86b.",
     "memory": b"\x80\x04Nr" + struct.pack("<I", 30_000_000) + b".",
