@@ -160,8 +160,8 @@ def configure_vae(vae: Any, plan: Plan) -> None:
 
 
 _LARGE_LAYERS: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
-_KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.")
-"""Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5 and Z-Image)."""
+_KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.", r"\.patch_embedding$")
+"""Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5, Z-Image and CLIP that sees)."""
 
 
 class _Widening(LayerwiseCastingHook):

@@ -32,6 +32,7 @@ from app.engine.models import catalog
 from app.engine.models.adapters import find_adapter, find_encoder, list_adapters, read_adapter
 from app.engine.models.model import describe_need
 from app.engine.models.planned import find_need
+from app.engine.pictures.families.adapter_file import read_picture
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run.active_adapter import ActiveAdapter
@@ -252,6 +253,23 @@ def test_its_settings_lie_in_the_file(folders: dict[str, Path], adapters: dict[s
     assert [each.key for each in found.notes] == ["restore.reference"]
     again = list_parts(list(paints.run(asked, Control(), None, tmp_path / "again")))[0]
     assert np.array_equal(read_pixels(made.path), read_pixels(again.path))
+
+
+def test_an_encoder_in_half_reads_as_the_whole_one(
+    folders: dict[str, Path], adapters: dict[str, Path], likeness: Path, tmp_path: Path
+) -> None:
+    """As many are published; they compute in float32 all the same."""
+    shutil.copytree(adapters["sd15"].parent, tmp_path / "half")
+    file = tmp_path / "half" / "image_encoder" / "model.safetensors"
+    save_file({name: tensor.half() for name, tensor in load_file(file).items()}, file)
+    plan, read = tiny.make_plan(catalog.find(str(folders["sd15"]))), list[torch.Tensor]()
+    for path in (adapters["sd15"], tmp_path / "half" / "like.safetensors"):
+        encoder = find_encoder(Home(path.parent, path.parent), read_adapter(path))
+        assert encoder.halves == (path.parent == tmp_path / "half")
+        with Image.open(likeness) as picture:
+            read.append(read_picture(encoder, read_adapter(path), picture.convert("RGB"), plan)[0])
+    assert read[1].dtype == torch.float32
+    torch.testing.assert_close(read[1], read[0], atol=2e-2, rtol=2e-2)
 
 
 def test_its_weights_count_with_the_denoisers_and_the_encoders_before_the_steps_where_memory_is_one(
