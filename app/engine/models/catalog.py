@@ -276,9 +276,9 @@ BEST: Final = {
 }  # fmt: skip
 """The models used when none is named: the first installed one."""
 OFFERED: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
+"""The model offered in the greeting, and where a small one does not know a word."""
 EDITOR: Final = "flux2-klein"
 """Offered where no installed model changes a picture by words."""
-"""The model offered in the greeting, and where a small one does not know a word."""
 
 
 def choose_best(kind: KindName, there: Callable[[Model], bool]) -> Model:

@@ -21,9 +21,9 @@ from app.engine.models.model import ModelSettings
 
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
+"""JPEG's own limit; a PNG or WebP may bring a megabyte."""
 HDR_MOST: Final = 64.0
 """Up to this, floats that are no whole numbers are light whose white is 1, with highlights above it."""
-"""JPEG's own limit; a PNG or WebP may bring a megabyte."""
 PROFILE_MOST: Final = 4 << 20
 """A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
 WITH_PROFILES: Final = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB", "L": "RGB"}
