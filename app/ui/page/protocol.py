@@ -151,7 +151,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/engine/{act}": ("again", "repair"),
     "hearth/says/{act}": ("put", "remove", "back", "check", "hear"),
     "hearth/book/{act}": ("tick", "script", "close"),
-    "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak"),
+    "hearth/voices/{act}": ("rename", "describe", "remove", "restore", "speak", "audition", "keep", "discard"),
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/enlarge/{act}": ("begin", "stop"),

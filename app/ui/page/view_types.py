@@ -524,8 +524,21 @@ class ShelfGroupView(TypedDict):
     voices: list[ShelfVoiceView]
 
 
+class AuditionView(TypedDict):
+    """A new voice that a seed made, of the model named."""
+
+    id: int
+    name: str
+    of: str
+
+
 class ShelfVoicesView(TypedDict):
     models: list[ShelfGroupView]
+    able: list[str]
+    """The models that make new voices."""
+    seeds: int
+    """How many they make at once."""
+    auditions: list[AuditionView]
 
 
 class SaidView(TypedDict):

@@ -507,8 +507,17 @@ interface ShelfGroupView {
   voices: ShelfVoiceView[];
 }
 
+interface AuditionView {
+  id: number;
+  name: string;
+  of: string;
+}
+
 interface ShelfVoicesView {
   models: ShelfGroupView[];
+  able: string[];
+  seeds: number;
+  auditions: AuditionView[];
 }
 
 interface SaidView {

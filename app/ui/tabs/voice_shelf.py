@@ -1,10 +1,14 @@
-"""The shelf of voices: those of each model and those that are kept, heard by a click; kept ones renamed, described, removed, sent and fetched as a file."""
+"""The shelf of voices: those of each model and those that are kept, heard by a click; kept ones renamed, described, removed, sent and fetched as a file;
+new ones that a model makes of seeds, named by how they sound, to be kept or not."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import random
 import tempfile
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -17,16 +21,30 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import BadRequest
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.jobs.shelf import Search
 from app.engine.models.catalog import name_model
 from app.engine.models.model_names import word_name
+from app.engine.models.voice_limits import VoiceLimits
+from app.engine.speech.kind import as_script
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.measured_voice import measure_pace, measure_pitch, word_voice
 from app.engine.speech.text import voices
 from app.engine.speech.text.voice_files import FILE_BYTES, SUFFIX, export_voice, import_voice
 from app.engine.speech.text.voices import ABOUT_MOST, Voice
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import NamedModelView, ShelfGroupView, ShelfVoicesView, ShelfVoiceView, VoiceGroupView, VoicesView, VoiceView
+from app.ui.page.view_types import (
+    AuditionView,
+    NamedModelView,
+    ShelfGroupView,
+    ShelfVoicesView,
+    ShelfVoiceView,
+    VoiceGroupView,
+    VoicesView,
+    VoiceView,
+)
 from app.ui.state.asked import Asked, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person, who
@@ -57,7 +75,10 @@ def send_cast(desk: Desk, request: Request, asked: CastAsked) -> Response:
 
 
 def send_voices(desk: Desk, request: Request) -> Response:
-    return JSONResponse(ShelfVoicesView(models=list_shelf(desk, None, who(request), language(request))))
+    spoken = language(request)
+    groups = list_shelf(desk, None, who(request), spoken)
+    able = [each["id"] for each in groups if can_audition(desk.jobs.find_limits(each["id"]))]
+    return JSONResponse(ShelfVoicesView(models=groups, able=able, seeds=AUDITIONED, auditions=auditions_view(desk, spoken)))
 
 
 def list_shelf(desk: Desk, model: str | None, person: Person, spoken: Language) -> list[ShelfGroupView]:
@@ -137,14 +158,6 @@ def _import(desk: Desk, content: bytes, name: str) -> str:
         return import_voice(desk.keeper.home, file, name).name
 
 
-ACTIONS: Final[dict[str, Callable[[Home, str, str], None]]] = {
-    "rename": voices.rename_voice,
-    "describe": voices.describe_voice,
-    "remove": lambda home, name, _: voices.remove_voice(home, name),
-    "restore": lambda home, name, _: voices.bring_back_voice(home, name),
-}
-
-
 SAMPLES: Final = {
     "en": "Hello. This is how I sound when I read a story to you.", "de": "Hallo. So klinge ich, wenn ich dir eine Geschichte vorlese.",
     "es": "Hola. As\u00ed sueno cuando te leo una historia.", "fr": "Bonjour. Voil\u00e0 ma voix quand je vous lis une histoire.",
@@ -161,11 +174,75 @@ def speak_sample(desk: Desk, name: str, model: str) -> None:
     desk.jobs.begin(SpeechRequest(SAMPLES.get(spoken[0] if spoken else "en", SAMPLES["en"]), model, voice.prompt, seed=1), OWNER)
 
 
+AUDITION: Final = "[S1] Hello, and welcome. I tell of long winters and of warm kitchens, and I take my time with both. Now listen, for this is how I sound."
+"""What a new voice says: long enough to be followed as a clip, and Hearth's own words, so that it may be kept and sent."""
+AUDITIONED: Final = 4
+"""How many seeds are tried at once."""
+
+
+def can_audition(limits: VoiceLimits) -> bool:
+    """Tell whether each seed gives a model another voice, and it follows the clip of one that is kept."""
+    return limits.imitates and not limits.ready and "en" in limits.languages
+
+
+def audition(desk: Desk, model: str) -> None:
+    """Have a model speak the same words with a few seeds, each of which is another voice."""
+    chosen, limits = desk.models.read_limits(model)
+    if chosen is None or not can_audition(limits):
+        raise BadRequest(
+            say("voice.no-audition", "{model} makes no new voices of seeds. Choose another model.", model=word_name(name_model(model)))
+        )
+    first = random.randrange(SEED_LIMIT - AUDITIONED)
+    for seed in range(first, first + AUDITIONED):
+        desk.jobs.begin(SpeechRequest(AUDITION, chosen.id, seed=seed), OWNER)
+
+
+def list_auditions(desk: Desk) -> list[Creation]:
+    """List the creations that are a new voice's words, oldest first; what is kept or not wanted lies in the bin."""
+    found = desk.keeper.shelf.find(Search(words=" ".join(AUDITION.split()[-4:]), kind="speech"))
+    scripts = [(each, as_script(each.request)) for each in found if each.whole]
+    return [each for each, script in scripts if script is not None and script.text == AUDITION and script.voice is None][::-1]
+
+
+def auditions_view(desk: Desk, spoken: Language) -> list[AuditionView]:
+    """Return the new voices, each named by its pitch and pace, and by a number where that is taken."""
+    taken = {each.name.casefold() for each in (*voices.list_voices(desk.keeper.home), *voices.list_ready_voices())}
+    views = list[AuditionView]()
+    for each in list_auditions(desk):
+        bare = translate(say("voice.auditioned", "New voice"), spoken)
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            words = [translate(word, spoken) for word in _measure(each.path, each.path.stat().st_mtime_ns, AUDITION)]
+            bare = f"{', '.join(words)[:1].upper()}{', '.join(words)[1:]}" or bare
+        name = next(name for number in count(1) if (name := f"{bare} {number}" if number > 1 else bare).casefold() not in taken)
+        taken.add(name.casefold())
+        views.append({"id": each.id, "name": name, "of": translate(word_name(name_model(each.model)), spoken)})
+    return views
+
+
+def end_audition(desk: Desk, id_: str, name: str, keeps: bool) -> None:
+    """Keep a new voice under a name, or not; its creation goes to the bin either way."""
+    found = next((each for each in list_auditions(desk) if str(each.id) == id_), None)
+    if found is None:
+        raise BadRequest(say("voice.unknown", "There is no saved voice named {name}.", name=name))
+    if keeps:
+        desk.keep_voice(found.id, name)
+    desk.keeper.shelf.delete(found.id)
+
+
+ACTIONS: Final[dict[str, Callable[[Desk, str, str], None]]] = {
+    "rename": lambda desk, name, value: voices.rename_voice(desk.keeper.home, name, value),
+    "describe": lambda desk, name, value: voices.describe_voice(desk.keeper.home, name, value),
+    "remove": lambda desk, name, _: voices.remove_voice(desk.keeper.home, name),
+    "restore": lambda desk, name, _: voices.bring_back_voice(desk.keeper.home, name),
+    "speak": lambda desk, name, model: speak_sample(desk, name, model),
+    "audition": lambda desk, _, model: audition(desk, model),
+    "keep": lambda desk, name, id_: end_audition(desk, id_, name, keeps=True),
+    "discard": lambda desk, name, id_: end_audition(desk, id_, name, keeps=False),
+}
+
+
 def act_on_voice(desk: Desk, request: Request, asked: VoiceActAsked) -> Response:
-    if asked.act == "speak":
-        speak_sample(desk, asked.name, asked.value)
-        return JSONResponse({})
     if asked.act not in ACTIONS:
         return Response(status_code=404)
-    ACTIONS[asked.act](desk.keeper.home, asked.name, asked.value[: 2 * ABOUT_MOST])
+    ACTIONS[asked.act](desk, asked.name, asked.value[: 2 * ABOUT_MOST])
     return JSONResponse({})

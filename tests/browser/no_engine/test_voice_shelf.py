@@ -6,9 +6,14 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.request import SpeechRequest
 from app.engine.models.voice_limits import DIA
+from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
 from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
+from app.ui.tabs.voice_shelf import AUDITION
 from tests.support.waiting import until
 from tests.support.window import needs_chromium, shut_out
 
@@ -41,3 +46,25 @@ def test_a_kept_voice_is_heard_described_removed_and_brought_back(page: Page, op
     page.locator('#h-voices input[type="file"]').set_input_files({"name": "odd.wav", "mimeType": "audio/wav", "buffer": b"RIFFodd"})
     expect(page.locator(".h-voices-said")).to_contain_text("odd.wav is no voice that Hearth exported")
     voices.forget_voice(home, voices.list_voices(home)[0])
+
+
+def test_a_new_voice_of_a_seed_is_heard_and_kept(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    keeper = opened[0].keeper
+    job = keeper.journal.queue(SpeechRequest(AUDITION, "dia-1.6b", seed=5), opened[0].machine.read_choice(OWNER), OWNER.name)
+    keeper.journal.end(job.id, "finished")
+    sound.write(tmp_path / "new.wav", *sound.read(Path(FIRST.prompt.path)))
+    keeper.shelf.keep(job, [tmp_path / "new.wav"], RunSummary("dia-1.6b", seconds=5.0, whole=True))
+    page.locator("#h-voices summary").click()
+    row = page.locator(".h-auditions li")
+    expect(row).to_contain_text("Neither low nor high")
+    name = row.locator("b").inner_text()
+    with page.expect_response(lambda answer: "hearth/creation/" in answer.url) as heard:
+        row.get_by_role("button", name=f"Hear {name}").click()
+    assert heard.value.status in (200, 206)
+    row.get_by_role("button", name=f"Keep: {name}").click()
+    expect(page.locator(".h-voices-said")).to_contain_text(f"{name} is among your voices now.")
+    expect(row).to_have_count(0)
+    expect(page.locator(".h-shelf-voices li").first).to_contain_text(name)
+    assert not shut_out(page)
+    (kept,) = voices.list_voices(keeper.home)
+    voices.forget_voice(keeper.home, kept)

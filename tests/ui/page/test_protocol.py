@@ -282,7 +282,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert disked == set(disk.ACTIONS)
     assert styled == set(styles.ACTIONS)
     assert marked == {*albums.ACTIONS, "keep", "open", "back"}
-    assert kept == {*voice_shelf.ACTIONS, "speak"}
+    assert kept == set(voice_shelf.ACTIONS)
     assert edits == {*edit_parts.DEEDS, "line"}
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/tabs/pronunciation_list.py"] for each in says)
     assert all(f'"{each}"' in PYTHON["app/ui/tabs/book.py"] for each in book - {"tick"}), "else it ticks"

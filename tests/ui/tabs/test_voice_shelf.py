@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.shelf import Search
 from app.engine.models.voice_limits import DIA
+from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
 from app.ui.state.person import NOBODY, OWNER
-from app.ui.tabs.voice_shelf import list_groups, list_shelf
-from tests.support.cached_pockets import put_phonon
+from app.ui.tabs.voice_shelf import AUDITION, list_groups, list_shelf
+from tests.support.cached_pockets import put, put_phonon
 from tests.support.guests import desk_at, page_of
+from tests.support.tiny_vibevoices import save_as_on_the_hub
 
+VIBEVOICE = "vibevoice-1.5b"
 FIRST = voices.list_ready_voices()[0]
 
 
@@ -62,10 +67,38 @@ def test_a_voice_that_lies_with_a_model_speaks_a_sample(tmp_path: Path) -> None:
         assert page.post("/hearth/voices/speak", json={"name": "Nobody", "value": "phonon-31m"}).status_code == 400
 
 
+def test_a_model_makes_new_voices_of_seeds_that_are_named_by_their_sound_and_kept(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        put(desk.keeper.home, "vibevoice/VibeVoice-1.5B-hf", save_as_on_the_hub(tmp_path / "vibevoice"))
+        put_phonon(desk.keeper.home, tmp_path)
+        page = page_of(desk, OWNER)
+        assert page.get("/hearth/voices").json()["able"] == [VIBEVOICE], "others have voices of their own"
+        assert page.post("/hearth/voices/audition", json={"name": "x", "value": "phonon-31m"}).status_code == 400
+        assert page.post("/hearth/voices/audition", json={"name": VIBEVOICE, "value": VIBEVOICE}).status_code == 200
+        jobs = desk.keeper.journal.list_waiting()
+        assert {(each.request.model, each.request.words) for each in jobs} == {(VIBEVOICE, AUDITION)} and len(
+            {each.request.seed for each in jobs}
+        ) == 4
+        for job, clip in zip(jobs[:3], (FIRST, FIRST, voices.list_ready_voices()[1]), strict=True):
+            sound.write(tmp_path / "new.wav", *sound.read(Path(clip.prompt.path)))
+            desk.keeper.shelf.keep(job, [tmp_path / "new.wav"], RunSummary(VIBEVOICE, seconds=5.0, whole=True))
+        found = page.get("/hearth/voices").json()["auditions"]
+        first, again, other = (each["name"] for each in found)
+        assert again == f"{first} 2" and other != first and "," in first, "low or high, slow or quick, and a number where that is taken"
+        assert page.post("/hearth/voices/keep", json={"name": first, "value": str(found[0]["id"])}).status_code == 200
+        assert page.post("/hearth/voices/discard", json={"name": other, "value": str(found[2]["id"])}).status_code == 200
+        (kept,) = voices.list_voices(desk.keeper.home)
+        assert kept.name == first and kept.spoken_by == VIBEVOICE and "long winters" in kept.prompt.transcript
+        assert [each["id"] for each in page.get("/hearth/voices").json()["auditions"]] == [found[1]["id"]]
+        assert len(desk.keeper.shelf.find(Search(binned=True))) == 2, "nothing is lost"
+        assert page.post("/hearth/voices/keep", json={"name": first, "value": str(found[0]["id"])}).status_code == 400
+        assert page.post("/hearth/voices/keep", json={"name": first, "value": "x"}).status_code == 400
+
+
 def test_guests_reach_none_of_it(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         page = page_of(desk, NOBODY)
         assert page.get("/hearth/cast").status_code == 200 and page.get("/hearth/voices").status_code == 404
-        for path in ("/hearth/voices/remove", "/hearth/voice", "/hearth/voices"):
+        for path in ("/hearth/voices/remove", "/hearth/voices/audition", "/hearth/voice", "/hearth/voices"):
             assert page.post(path, json={"name": FIRST.name}).status_code in (404, 405)
         assert page.get("/hearth/voice", params={"name": FIRST.name}).status_code == 404

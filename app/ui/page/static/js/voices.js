@@ -1,17 +1,20 @@
 // The shelf of voices: what each model brings and what is kept, heard by a click; kept ones renamed, described, removed, and as one file each.
+// New ones that a model makes of seeds stand below, to be kept or not.
 import { el, list, makeButton, text } from "./elements.js";
 import { area, ask, call, post, soon } from "./hearth.js";
 import { t } from "./words.js";
 
 const audio = new Audio();
+const LOOK_MS = 3000;
 /** @typedef {ShelfVoiceView & { of: string, model: string }} Listed a voice, with the first model that speaks with it */
 
-let /** @type {ShelfGroupView[]} */ groups = [], playing = "", removed = "", said = "";
+let /** @type {ShelfGroupView[]} */ groups = [], /** @type {AuditionView[]} */ auditions = [], /** @type {string[]} */ able = [];
+let seeds = 0, awaited = 0, playing = "", removed = "", said = "";
 
 const shelf = () => document.querySelector("#h-voices");
 
 async function load() {
-  groups = (await ask("hearth/voices").catch(() => ({ models: [] }))).models;
+  ({ models: groups, auditions, able, seeds } = await ask("hearth/voices").catch(() => ({ models: [], auditions: [], able: [], seeds: 0 })));
   draw();
 }
 
@@ -19,11 +22,11 @@ area("#h-voices", (element, { charts }) => {
   if (element.firstElementChild) return;
   element.hidden = !charts; // guests have only those to choose
   if (element.hidden) return;
-  element.innerHTML = `<summary></summary><p class="h-soft h-voices-said" role="status"></p><ul class="h-list h-shelf-voices"></ul><p class="h-chips"></p><input type="file" accept=".wav" hidden>`;
+  element.innerHTML = `<summary></summary><p class="h-soft h-voices-said" role="status"></p><ul class="h-list h-shelf-voices"></ul><ul class="h-list h-auditions"></ul><p class="h-chips h-new-voices"></p><p class="h-chips"></p><input type="file" accept=".wav" hidden>`;
   text(element.querySelector("summary"), t("voices.title", "All voices: hear, rename, send"));
   const input = element.querySelector("input");
   input.addEventListener("change", () => input.files[0] && take(input.files[0]).finally(() => (input.value = "")));
-  element.querySelector(".h-chips").append(makeButton(t("voices.take", "Add a voice from a file\u2026"), () => input.click(), "h-chip"));
+  element.querySelector(".h-chips:last-of-type").append(makeButton(t("voices.take", "Add a voice from a file\u2026"), () => input.click(), "h-chip"));
   element.addEventListener("toggle", () => element.open && load());
 });
 
@@ -42,6 +45,50 @@ function draw() {
   text(status, said);
   if (removed) status.append(" ", makeButton(t("shelf.undo", "Undo"), () => act("restore", removed).then((fine) => fine && tell("")), "h-chip"));
   list(element.querySelector(".h-shelf-voices"), all(), (each) => each.name, makeRow, drawRow);
+  list(element.querySelector(".h-auditions"), auditions, (each) => `${each.id} ${each.name}`, makeNew, drawNew);
+  const models = groups.filter(({ id }) => able.includes(id));
+  list(element.querySelector(".h-new-voices"), models, ({ id }) => id, ({ id, title }) => makeButton(t("voices.audition", "Try {count} new voices of {model}", { count: seeds, model: title }), () => audition(id), "h-chip"), () => {});
+}
+
+// A voice that a seed made: heard, then kept under its name or another one, or put into the bin.
+/** @param {AuditionView} voice */
+function makeNew(voice) {
+  const row = el(`<li><button type="button" class="h-round"><i aria-hidden="true"></i></button><div><b></b> <span class="h-soft"></span></div><span class="h-chips"></span></li>`);
+  row.querySelector("b").textContent = voice.name;
+  row.querySelector(".h-round").addEventListener("click", () => play(voice.name, `hearth/creation/${voice.id}`));
+  row.querySelector(".h-chips").append(
+    named(makeButton("", () => keep(voice), "h-chip"), t("voices.keep", "Keep"), voice),
+    named(makeButton("", () => act("discard", voice.name, String(voice.id)), "h-chip"), t("voices.discard", "Discard"), voice),
+  );
+  return row;
+}
+
+/** @param {HTMLElement} row @param {AuditionView} voice */
+function drawNew(row, voice) {
+  const sounds = playing === voice.name;
+  row.classList.toggle("h-sounding-now", sounds);
+  row.querySelector(".h-round").setAttribute("aria-label", sounds ? t("voices.stop", "Stop {name}", voice) : t("voices.hear", "Hear {name}", voice));
+  text(row.querySelector("div > span"), voice.of);
+}
+
+/** @param {AuditionView} voice */
+const keep = async ({ id, name }) => (await act("keep", name, String(id))) && tell(t("voices.taken", "{name} is among your voices now.", { name }));
+
+/** @param {string} model */
+async function audition(model) {
+  if (!(await act("audition", model, model))) return;
+  tell(t("voices.auditioning", "{count} new voices speak one after another. Each stands here once it has spoken.", { count: seeds }));
+  if (!awaited) setTimeout(lookAgain, LOOK_MS);
+  awaited = auditions.length + seeds;
+  soon();
+}
+
+// New voices come while others still speak; whoever closes the shelf sees them at its next opening.
+async function lookAgain() {
+  if (shelf()?.open && auditions.length < awaited) {
+    await load();
+    setTimeout(lookAgain, LOOK_MS);
+  } else awaited = 0;
 }
 
 /** @param {Listed} voice */
@@ -63,7 +110,7 @@ function makeRow(voice) {
   return row;
 }
 
-/** @param {HTMLElement} button @param {string} label @param {Listed} voice */
+/** @param {HTMLElement} button @param {string} label @param {{ name: string }} voice */
 function named(button, label, { name }) {
   text(button, label);
   button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${name}`);
@@ -81,10 +128,10 @@ function drawRow(row, voice) {
 }
 
 /** @param {string} name */
-function play(name) {
+function play(name, from = `hearth/voice?${new URLSearchParams({ name })}`) {
   if (playing === name) audio.pause();
   else {
-    audio.src = `hearth/voice?${new URLSearchParams({ name })}`;
+    audio.src = from;
     audio.play().catch(() => {});
     playing = name;
     draw();
