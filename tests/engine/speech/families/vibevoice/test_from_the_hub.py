@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from app.engine.models.on_disk import find_limits, locate
 from app.engine.models.planned import Setup, make_plan
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
+from app.machines.tasks.portable import pack, unpack
 from app.ui.state.person import OWNER
 from app.ui.tabs.speak_view import script_view
 from tests.support import open_session
@@ -97,6 +100,21 @@ def test_it_is_forecast_and_goes_on_from_a_speakers_last_part(session: Session, 
     assert kind.measure_work(session.home, request) == pytest.approx(7.5 * len(TEXT) * 12 / 14.5, rel=0.1)
     chained = [part.chained for part in kind.plan_parts(session.home, request)]
     assert len(chained) > 1 and all(chained)
+
+
+def test_another_computer_speaks_as_the_same_recording(session: Session, folder: Path, tmp_path: Path) -> None:
+    clip, files = save_tone(tmp_path / "low.wav", 110), tmp_path / "files"
+    packed = pack(SpeechRequest(TEXT, ID, clip, seed=3))
+    files.mkdir()
+    request = unpack(packed.body, lambda sha256, suffix: Path(shutil.copy(packed.files[sha256], files / f"{sha256}{suffix}")), str)
+    assert isinstance(request, SpeechRequest) and request.voice is not None and request.voice.path != clip.path
+    assert Path(request.voice.path).read_bytes() == Path(clip.path).read_bytes()
+    there, plain = (
+        read_result(speak(session, tmp_path / name, **voice)) for name, voice in (("there", {"voice": request.voice}), ("plain", {}))
+    )
+    assert not np.array_equal(there, plain)
+    parts = kind_of(request).plan_parts(session.home, replace(request, text="[S1] " + TEXT * 12))
+    assert len(parts) > 1 and not any(part.chained for part in parts), "with a recording no part waits for the one before"
 
 
 @pytest.mark.parametrize("quantised", ["none", "int8", "int4"])
