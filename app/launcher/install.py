@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from app.base.duration import word_duration
 from app.base.sentence import say
 from app.launcher import slot_lock, slots
 from app.launcher.console import Refused, tell
@@ -27,6 +29,7 @@ def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None
 
 def make_beside(folder: Path, want: Requirements, extras: Sequence[str], check: Callable[[Path], None] | None) -> Path:
     """Make a new environment in the other slot, with the extras of the old one and these, and check it. Call under the lock."""
+    began = time.monotonic()
     old = slots.current_slot(folder)
     new = slots.other_slot(old) if slots.read_stamp(old) else old
     if new == old and old.exists():
@@ -46,6 +49,8 @@ def make_beside(folder: Path, want: Requirements, extras: Sequence[str], check: 
         add(new, want, name)
     if check:
         check(new)
+    took = word_duration(time.monotonic() - began)
+    tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: {hearth} install-app", time=took))
     return new
 
 

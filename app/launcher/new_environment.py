@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.base.duration import word_duration
 from app.base.sentence import Sentence, say
 from app.launcher import machine_facts, slot_lock, slots, torch_build
 from app.launcher.console import Halted, Refused, tell
@@ -35,7 +34,6 @@ def write_pins(slot: Path, version: str, build: str) -> None:
 
 def make_environment(slot: Path, want: Requirements) -> None:
     """Make the environment in this slot, emptied first; write the stamp last."""
-    began = time.monotonic()
     if importlib.util.find_spec("ensurepip") is None:
         raise Refused(
             say(
@@ -86,8 +84,6 @@ def make_environment(slot: Path, want: Requirements) -> None:
         slot, digest=want.digest, extras={}, build=build, because=str(chosen.because), proof=proof, commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
     )  # fmt: skip
-    took = word_duration(time.monotonic() - began)
-    tell(say("start.ready", "Ready after {time}. To add Hearth to your apps: {hearth} install-app", time=took))
     if chosen.card and proof["kind"] == "cpu":
         tell(
             say(

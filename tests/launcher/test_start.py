@@ -73,6 +73,16 @@ def test_the_first_start_makes_it_and_passes_the_words_on(made: Checkout) -> Non
     assert json.loads((made.slot / "hearth.json").read_text())["build"] == ""
 
 
+def test_it_is_ready_once_nothing_is_installed_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[str]()
+    monkeypatch.setattr(install, "make_environment", lambda *_: told.append("made"))
+    monkeypatch.setattr(install, "add", lambda slot, want, name: told.append(name))
+    monkeypatch.setattr(install, "tell", lambda sentence: told.append(str(sentence)))
+    install.make_beside(tmp_path, slots.read_requirements(), (), None)
+    made, window, ready = told
+    assert (made, window) == ("made", "window") and ready.startswith("Ready after")
+
+
 def test_help_makes_no_environment(checkout: Checkout, made: Checkout) -> None:
     for word in ("-h", "--help"):
         told = checkout.start(word)
