@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from app.base.duration import word_duration
 from app.base.paths import Home
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
@@ -26,6 +28,9 @@ from app.engine.speech.sound.sound import read, write
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.likely_language import name_language
 from app.engine.speech.text.subtitles import Cue
+
+CLIP_HEARD_S: Final = 300.0
+"""How much of a recording is heard to find a voice in it: of hours, hearing all would take hours, and gigabytes of memory."""
 
 
 @dataclass(slots=True)
@@ -63,13 +68,18 @@ class HearingDesk:
         return next((event for event in self.keeper.follow(task) if isinstance(event, END)), None)
 
     def choose_clip(self, sound: Path, folder: Path) -> Clip:
-        """Hear a recording; choose what becomes a voice, and write that into a folder as clip.wav."""
-        heard = self.hear(sound)
-        samples, rate = read(sound)
+        """Hear a recording, of a long one the beginning; choose what becomes a voice, and write that into a folder as clip.wav."""
+        samples, rate = read(sound, most_s=CLIP_HEARD_S + 1)
+        long, samples = len(samples) > CLIP_HEARD_S * rate, samples[: round(CLIP_HEARD_S * rate)]
+        write(folder / "heard.wav", samples, rate)
+        heard = self.hear(folder / "heard.wav")
         clip = choose_clip(heard.words, samples, rate)
         if clip is None:
             raise Trouble(say_to_all("clip.nobody", "Nobody is heard speaking in this recording. Choose another one."))
         write(folder / "clip.wav", samples[int(clip.begin_s * rate) : int(clip.end_s * rate)], rate)
+        if long:
+            told = say_to_all("clip.beginning", "Of this long recording the first {time} were heard.", time=word_duration(CLIP_HEARD_S))
+            clip = replace(clip, notes=(told, *clip.notes))
         return clip
 
     def give_way(self) -> None:

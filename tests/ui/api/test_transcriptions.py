@@ -22,7 +22,7 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.speech.sound.sound import measure_seconds
 from app.ui.api import openai as api_openai
 from app.ui.api import transcriptions
-from app.ui.state import person
+from app.ui.state import hearing_desk, person
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.tiny_ears import complete, place_for, save_whisper
@@ -88,6 +88,22 @@ def test_a_recording_becomes_a_clip_with_its_words(desk: Desk, tmp_path: Path) -
     (tmp_path / "still.wav").write_bytes(make_sound(2.0, loud=0.0))
     with pytest.raises(Trouble, match="Nobody is heard"):
         desk.hearing.choose_clip(tmp_path / "still.wav", tmp_path)
+
+
+def test_of_hours_only_the_beginning_is_heard_for_a_voice(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing_desk, "CLIP_HEARD_S", 6.0)
+    heard = list[float]()
+
+    def hear(self: hearing_desk.HearingDesk, sound: Path) -> Heard:
+        heard.append(measure_seconds(sound))
+        return Heard((Word("Hello.", 1.0, 5.5, 0.9),), (), 6.0, MODEL)
+
+    monkeypatch.setattr(hearing_desk.HearingDesk, "hear", hear)
+    (tmp_path / "hours.wav").write_bytes(make_sound(14.0))
+    clip = desk.hearing.choose_clip(tmp_path / "hours.wav", tmp_path)
+    assert heard == [pytest.approx(6.0)] and clip.notes[0].key == "clip.beginning"
+    (tmp_path / "short.wav").write_bytes(make_sound(5.9))
+    assert all(note.key != "clip.beginning" for note in desk.hearing.choose_clip(tmp_path / "short.wav", tmp_path).notes)
 
 
 @pytest.mark.parametrize(
