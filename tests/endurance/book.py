@@ -14,7 +14,8 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -39,7 +40,10 @@ from app.engine.speech.book.book import Book
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.text.script import parse_script
-from tests.endurance.kills import Record, finish, go_on, hash_parts, kill
+from app.engine.speech.text.sentences import split_sentences
+from app.engine.speech.text.subtitles import read_cues, strip_tags
+from app.engine.speech.text.turns import ScriptPart
+from tests.endurance.kills import Record, finish, go_on, kill
 from tests.endurance.prose import make_up
 from tests.support import light_engine
 from tests.support.books import save_epub
@@ -123,12 +127,18 @@ def look(hearth: Running, seen: Seen) -> None:
     seen.answers_ms.append(1000 * (time.monotonic() - began))
     engine = hearth.find_engine()
     if engine is not None:
-        seen.windows_mib.append(psutil.Process(hearth.pid).memory_info().rss / MIB)
-        seen.engines_mib.append(engine.memory_info().rss / MIB)
+        with suppress(psutil.Error):  # it may be killed meanwhile
+            seen.engines_mib.append(engine.memory_info().rss / MIB)
+            seen.windows_mib.append(psutil.Process(hearth.pid).memory_info().rss / MIB)
 
 
-def count_parts(hearth: Running) -> int:
-    return sum(len(hash_parts(hearth.folder(job))) for job in hearth.states())
+def count_parts(hearth: Running, sentences: Mapping[str, Sequence[Sequence[str]]]) -> int:
+    """Count the parts that are made; those of a finished chapter may be tidied away by now."""
+    states = hearth.states()
+    return sum(
+        len(parts) if states[job] == "finished" else sum(1 for _ in hearth.folder(job).glob("part-*.wav"))
+        for job, parts in sentences.items()
+    )
 
 
 def fill_disk(hearth: Running, seen: Seen) -> None:
@@ -160,10 +170,11 @@ def run(home: Path, letters: int, kills: int, seed: int, at_once: bool = False) 
         idle = Seen()
         for _ in range(20):
             look(hearth, idle)
-        for chapter in book.chapters:
-            hearth.submit(speak(chapter.script, seed=seed))
         limits = find_limits(paths.home(home), "starter-voice")
-        total = sum(len(parse_script(each.script, limits).parts) for each in book.chapters)
+        sentences = {
+            hearth.submit(speak(each.script, seed=seed)): list_sentences(parse_script(each.script, limits).parts) for each in book.chapters
+        }
+        total = sum(map(len, sentences.values()))
         print(f"{len(book.chapters)} chapters, {total} parts; the idle page answers in {median(idle.answers_ms):.0f} ms", flush=True)
         marks = sorted(draw.sample(range(1, total), min(kills, total - 1)))
         deeds = (
@@ -172,7 +183,7 @@ def run(home: Path, letters: int, kills: int, seed: int, at_once: bool = False) 
         while any(state in LIVE for state in hearth.states().values()):
             time.sleep(LOOK_S)
             look(hearth, seen)
-            made = count_parts(hearth)
+            made = count_parts(hearth, sentences)
             for mark in [each for each in sorted(deeds) if each <= made]:
                 deed = deeds.pop(mark)
                 record.note(hearth)
@@ -186,21 +197,31 @@ def run(home: Path, letters: int, kills: int, seed: int, at_once: bool = False) 
     finally:
         if hearth.process is not None and hearth.process.poll() is None:
             hearth.end()
-    check(hearth, book, record, idle, seen, total, at_once)
+    check(hearth, sentences, record, idle, seen, at_once)
     if not own_disk:
         print("the disk was not filled: the home has no file system of its own")
     return seen
 
 
-def check(hearth: Running, book: Book, record: Record, idle: Seen, seen: Seen, total: int, at_once: bool) -> None:
+def list_sentences(parts: Sequence[ScriptPart]) -> list[list[str]]:
+    """List the sentences of each part."""
+    return [[each for turn in part.turns for each in split_sentences(turn.text)] for part in parts]
+
+
+def check(hearth: Running, sentences: Mapping[str, list[list[str]]], record: Record, idle: Seen, seen: Seen, at_once: bool) -> None:
     assert set(hearth.states().values()) == {"finished"}, hearth.states()
-    spoken = {job: len(parts) for job, parts in record.parts.items()}
-    assert sum(spoken.values()) == total, f"{sum(spoken.values())} parts were made, and the book has {total}"
-    assert len(hearth.creations()) == len(book.chapters), "a chapter is missing on the shelf, or there twice"
+    made = {job: Path(path) for job, path in hearth.creations()}
+    assert len(hearth.creations()) == len(made) == len(sentences), "a chapter is missing on the shelf, or there twice"
+    for job, parts in sentences.items():
+        heard = [strip_tags(each.text) for each in read_cues(made[job])]
+        assert heard == [each for part in parts for each in part], f"{made[job]} does not say its chapter, sentence by sentence"
     grown = {"window": grow(seen.windows_mib), "engine": grow(seen.engines_mib)}
     assert max(grown.values()) < GROWTH_MOST_MIB, f"memory grew by {grown} MiB"
     before, now = median(idle.answers_ms), median(seen.answers_ms)
-    print(f"kills {dict(record.kills)}; memory grew by {grown} MiB; the page answered in {now:.0f} ms, idle in {before:.0f} ms")
+    most = {"window": round(max(seen.windows_mib)), "engine": round(max(seen.engines_mib))}
+    print(
+        f"kills {dict(record.kills)}; memory at most {most} MiB, it grew by {grown} MiB; the page answered in {now:.0f} ms, idle in {before:.0f} ms"
+    )
     assert at_once or now < max(QUICK_MS, SLOWER_MOST * before), "the page was slow"
 
 
