@@ -101,6 +101,7 @@ class SkipHeavy(MetaPathFinder):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out what needs torch, Gradio, a browser or another process")
+    parser.addoption("--accept-trees", action="store_true", help="store what a screen reader finds on each tab as it is now")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -119,6 +119,7 @@ def test_the_shelf_has_one_card_for_a_script_that_is_edited(page: Page, desk: De
         speak_next(desk)
     go(page, "shelf")
     cards = page.locator("#h-shelf .h-creation", has_text="Two is")
+    expect(cards.first).to_be_visible()
     before = cards.count()
     page.get_by_role("button", name="2 earlier results").first.focus()
     page.keyboard.press("Enter")

@@ -198,9 +198,11 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
 def test_a_switch_of_the_language_leaves_folds_open(page: Page) -> None:
     go(page, "speak")
     unfold(page, "Settings")
+    page.focus('[data-h-act="language"]')
     page.select_option('[data-h-act="language"]', "zh")
     expect(page.locator("html")).to_have_attribute("lang", re.compile("^zh"))
     expect(page.locator("#speak-settings > button.label-wrap")).to_have_attribute("aria-expanded", "true")
+    expect(page.locator('[data-h-act="language"]')).to_be_focused()
     expect(page.locator("#speak-seed input")).to_be_visible()
     page.click("#speak-settings > button.label-wrap")
     page.reload()

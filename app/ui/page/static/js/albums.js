@@ -31,6 +31,10 @@ function askWords(under, label, value, keep, known = []) {
   under.querySelector("form.h-asks")?.remove();
   const form = el(`<form class="h-one h-asks"><input type="text" class="h-field" maxlength="200" autocomplete="off"><button class="h-chip"></button></form>`);
   const input = form.querySelector("input"), from = /** @type {HTMLElement} */ (document.activeElement);
+  const leave = () => {
+    form.remove();
+    (from?.checkVisibility() ? from : from?.closest("details")?.querySelector("summary"))?.focus(); // a menu is shut by then
+  };
   input.value = value;
   input.setAttribute("aria-label", label);
   input.placeholder = label;
@@ -45,12 +49,11 @@ function askWords(under, label, value, keep, known = []) {
   form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || event.isComposing) return;
     event.stopPropagation(); // it stops no job
-    form.remove();
-    from?.focus();
+    leave();
   });
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    if (await keep(input.value)) form.remove();
+    if (await keep(input.value)) leave();
   });
   under.append(form);
   input.focus();

@@ -10,9 +10,8 @@ const WORDS = [
   [/^Remove this file$/, () => t("gradio.remove", "Remove this file")],
   [/^Record audio$/, () => t("gradio.record", "Record audio")],
   [/^Paste from clipboard$/, () => t("gradio.paste", "Paste from clipboard")],
-  [/^Reset to default value$/, () => t("gradio.reset", "Reset to default value")],
-  [/^number input for (.*)$/, (label) => t("gradio.number", "number input for {label}", { label })],
-  [/^range slider for (.*)$/, (label) => t("gradio.slider", "range slider for {label}", { label })],
+  [/^number input for (.*)$/, (label) => label], // what it is, its role says
+  [/^range slider for (.*)$/, (label) => label],
   [/^Adjust volume$/, () => t("gradio.volume", "Adjust volume")],
   [/^Adjust playback speed to (.*)x$/, (speed) => t("gradio.speed", "Adjust playback speed to {speed}x", { speed })],
   [/^Skip backwards by (.*) seconds$/, (seconds) => t("gradio.back", "Skip backwards by {time}", { time: time(Number(seconds)) })],
@@ -41,6 +40,11 @@ area(".gradio-container [aria-label], .gradio-container [title]", (element) => {
     if (worded !== said) element.setAttribute(name, worded);
   }
 });
+// One of many: each says of which field it is.
+area(".gradio-container .reset-button", (button) => {
+  const field = word(button.closest(".block")?.querySelector("input")?.ariaLabel), name = `${t("gradio.reset", "Reset to default value")}${t("word.colon", ": ")}${field}`;
+  if (field && button.ariaLabel !== name) button.ariaLabel = name;
+});
 // Enter chooses from a list, and Gradio lets go of the focus: it goes back to the field, which must not hear of it, or its list would open again.
 onPage("keydown", ({ key, target }) => {
   if (key !== "Enter" || !target.matches?.("input[aria-expanded]")) return;
@@ -55,6 +59,27 @@ onPage("keydown", ({ key, target }) => {
 
 // Gradio opens a list when its field takes the focus: after Esc it has it still, and a click would open nothing.
 onPage("mousedown", ({ target }) => document.activeElement === target && target.matches?.('input[aria-expanded="false"]') && target.blur(), true);
+
+// Who comes to a dropdown by Tab hears its name and value, as of any list of choices: Gradio, which would open it and have an option read instead,
+// hears of the focus with the first key that is meant for it.
+let isTab = false, /** @type {EventTarget | null} */ unopened = null;
+const PASSING = ["Tab", "Shift", "Control", "Alt", "Meta", "Escape"];
+onPage("keydown", ({ key, target }) => {
+  isTab = key === "Tab";
+  if (target !== unopened || PASSING.includes(key)) return;
+  unopened = null;
+  target.dispatchEvent(new FocusEvent("focus"));
+}, true);
+onPage("keyup", () => (isTab = false), true);
+onPage("focus", (event) => {
+  if (!isTab || !event.target.matches?.("input[role=combobox]")) return;
+  unopened = event.target;
+  event.stopImmediatePropagation();
+}, true);
+onPage("blur", ({ target }) => target === unopened && (unopened = null), true);
+
+// Its arrow and other drawings beside words say nothing.
+area(".gradio-container svg:not([role], [aria-label], [aria-hidden])", (drawing) => drawing.setAttribute("aria-hidden", "true"));
 
 // A dropdown's list that scrolls is a stop of its own in Chromium, without a name or a ring; and it stays open after Tab from what was typed.
 onPage("keydown", ({ key, target }) => {

@@ -58,10 +58,8 @@ area("#h-canvas", (element, { picture, grid }) => {
   enlarge.title = result ? t("lightbox.open", "Show in full") : "";
   text(element.querySelector(".h-made"), result ? madeWith(result) : "");
   element.querySelector(".h-easel").hidden = !source && Boolean(end); // a failure is shown instead, or all was deleted
-  if (source && image.getAttribute("src") !== source) {
-    image.src = source;
-    image.alt = t("canvas.alt", "Generated picture");
-  }
+  if (source && image.getAttribute("src") !== source) image.src = source;
+  image.alt = result?.text || t("canvas.alt", "Generated picture");
   image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
   const closing = end?.kind === "finished" ? t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: end.made, time: time(end.elapsed_s, true) }) : end?.kind === "stopped" ? stopped(done.length) : "";
   const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);

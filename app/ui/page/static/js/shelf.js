@@ -65,7 +65,7 @@ function frame(element) {
     <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
     <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
-    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
+    <p class="h-trouble" role="alert" hidden></p><p class="h-heard" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
   search.setAttribute("aria-label", search.placeholder);
@@ -180,6 +180,7 @@ function draw() {
   const none = !page.creations.length;
   text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite || look.album || look.tag || look.until
     ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
+  text(element.querySelector(".h-heard"), look.words && !none && !page.more ? t("shelf.found", "{n} {n:creation|creations} found", { n: page.creations.length }) : "");
   const empty = element.querySelector(".h-empty-bin");
   empty.hidden = !look.binned || none;
   text(empty, t("shelf.empty-bin", "Empty bin"));
@@ -268,6 +269,20 @@ async function saveJoined(target, kind) {
 /** @param {string} words */
 const begin = (words) => (words.length > WORDS_MOST ? `${words.slice(0, words.lastIndexOf(" ", WORDS_MOST) + 1 || WORDS_MOST).trimEnd()}\u2026` : words);
 
+// Who goes from button to button hears which creation each is of.
+const NAME_MOST = 60;
+/** @param {CreationView} creation */
+const shortly = ({ named, text: words }) => named || (words.length > NAME_MOST ? `${words.slice(0, NAME_MOST).trimEnd()}\u2026` : words);
+/** @param {HTMLElement} button */
+const named = (button) => (button.dataset.deed = button.textContent ?? "", button);
+/** @param {HTMLElement} card @param {CreationView} each */
+function nameButtons(card, each) {
+  const name = (/** @type {HTMLElement} */ button, /** @type {string} */ label) => button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${shortly(each)}`);
+  name(card.querySelector(".h-star"), t("shelf.favourite", "Favourite"));
+  name(card.querySelector(".h-pick input"), t("shelf.pick", "Select for export"));
+  for (const button of card.querySelectorAll("[data-deed]")) name(button, button.dataset.deed);
+}
+
 /** @param {Creation | { day: string }} each */
 function make(each) {
   if ("day" in each) {
@@ -279,7 +294,6 @@ function make(each) {
     <p class="h-named" hidden></p><div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
     <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-tags" hidden></p><p class="h-badge careful h-odd"></p><div class="h-chips h-does"></div></li>`);
   const pick = card.querySelector("input");
-  pick.setAttribute("aria-label", t("shelf.pick", "Select for export"));
   pick.parentElement.title = t("shelf.pick", "Select for export");
   pick.parentElement.hidden = !owner();
   pick.checked = picked.has(each.id);
@@ -290,7 +304,7 @@ function make(each) {
     image.alt = begin(each.text);
     card.querySelector(".h-look").addEventListener("click", () => showFull(each));
   } else if (!each.gone) {
-    card.prepend(makePlayer({ ...each, label: t("shelf.play", "Play") }));
+    card.prepend(makePlayer({ ...each, label: `${t("shelf.play", "Play")}${t("word.colon", ": ")}${shortly(each)}` }));
   }
   card.querySelector(".h-star").addEventListener("click", () => act(each.id, card.each.favourite ? "plain" : "favourite"));
   return card;
@@ -309,6 +323,12 @@ const showFull = (each) => {
 /** @param {any} card @param {Creation | { day: string }} each */
 function update(card, each) {
   if ("day" in each) return;
+  fill(card, each);
+  nameButtons(card, each);
+}
+
+/** @param {any} card @param {Creation} each */
+function fill(card, each) {
   card.each = each;
   card.classList.toggle("h-earlier", Boolean(each.before));
   drawScript(card.querySelector(".h-words"), begin(each.text));
@@ -319,7 +339,6 @@ function update(card, each) {
   text(star, each.favourite ? "\u2605" : "\u2606");
   star.setAttribute("aria-pressed", each.favourite);
   star.title = t("shelf.favourite", "Favourite");
-  star.setAttribute("aria-label", star.title);
   const when = new Date(each.created_s * 1000).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" });
   const facts = [...(each.before ? [t("shelf.earlier", "earlier"), dayOf(each)] : []), when, each.maker, each.machine, each.title, each.seconds ? time(each.seconds, true) : "", madeWith(each)];
   text(card.querySelector(".h-facts"), facts.filter(Boolean).join(" · "));
@@ -334,7 +353,7 @@ function update(card, each) {
   does.dataset.drawn = state;
   const held = does.contains(document.activeElement) ? document.activeElement?.className : "";
   does.innerHTML = "";
-  const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => does.appendChild(makeButton(label, run));
+  const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => does.appendChild(named(makeButton(label, run)));
   if (each.binned) return add(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
   add(t("shelf.reuse", "Reuse settings"), () => reuse(each));
   if (each.parts) add(t("shelf.parts", "Open its parts"), () => (openTab("speak"), call("speak.open", { creation: each.id }), soon()));
@@ -342,7 +361,7 @@ function update(card, each) {
     const save = el(`<a class="h-chip" download></a>`);
     save.href = `${each.url}?download=1`;
     text(save, t("shelf.download", "Download"));
-    does.append(save, ...sendButton(save));
+    does.append(named(save), ...sendButton(save));
   }
   if (enlarging) does.append(enlargeButton(each, "h-chip"));
   const rest = listMore(card, each), remove = () => act(each.id, "delete");
@@ -392,6 +411,7 @@ function listMore(card, each) {
 function makeMenu(rows) {
   const menu = el(`<details class="h-menu"><summary class="h-chip"></summary><div></div></details>`), inside = menu.lastElementChild;
   text(menu.firstElementChild, t("shelf.more", "More"));
+  named(menu.firstElementChild);
   for (const [label, run, kind = ""] of rows) {
     const made = typeof run === "string" ? el(`<a download class="${kind}"></a>`) : makeButton(label, run, kind);
     if (typeof run === "string") [made.href, made.textContent] = [run, label];

@@ -1,4 +1,4 @@
-// What a reload, as by a switch of the language, does not take away: the tab in view, open folds, and what is in force for the next start.
+// What a reload, as by a switch of the language, does not take away: the tab in view, the switch that has the focus, open folds, and what is in force for the next start.
 import { onPage } from "./elements.js";
 import { area, call, tabInView } from "./hearth.js";
 import { guide, reference } from "./guide.js";
@@ -7,16 +7,17 @@ import { openStart } from "./sketch.js";
 import { openTab } from "./tabs.js";
 import { told } from "./told.js";
 
-const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room", FOLDS = "hearth_folds";
+const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room", FOLDS = "hearth_folds", SWITCH = "hearth_switch";
 const PASSING = ["changed", "refused"]; // the check says the one anew; the other was read, in the language of then
 const /** @type {Record<StartTab, string>} */ CALLS = { speak: "speak.kept", paint: "paint.kept" };
 const LATE = ["h-samples", "h-prompt", "paint-fit"];
 const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
 const before = JSON.parse(sessionStorage.getItem(FORCE) ?? "{}"), last = sessionStorage.getItem(TAB);
-let opened = !last;
+let opened = !last, pressed = sessionStorage.getItem(SWITCH);
 
 addEventListener("pagehide", () => {
   sessionStorage.setItem(TAB, tabInView() ?? "");
+  sessionStorage.setItem(SWITCH, /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.hAct ?? "");
   sessionStorage.setItem(FOLDS, JSON.stringify([...folds, ...[...document.querySelectorAll("button.label-wrap.open")].map(nameFold)]));
   const held = (/** @type {StartTab} */ tab) => Object.entries(told[tab]).filter(([what, value]) => !PASSING.includes(what) && !isEmpty(value));
   const now = /** @type {StartTab[]} */ (Object.keys(CALLS)).map((tab) => [tab, { ...before[tab], ...Object.fromEntries(held(tab)) }]); // a tab that was never opened told nothing
@@ -41,6 +42,8 @@ onPage("click", (event) => {
 }, true);
 area("#h-rooms", () => {
   if (!opened && tabInView()) openTab(last);
+  if (pressed && opened) document.querySelector(`[data-h-act="${pressed}"]`)?.focus({ preventScroll: true });
+  if (opened) pressed = "";
 });
 
 // Once the page has filled in its fields, give those of a tab what they held before.

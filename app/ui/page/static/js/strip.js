@@ -5,7 +5,7 @@ import { gb, t, time } from "./words.js";
 
 const inside = `<span class="h-model"></span><span class="h-doing"></span><span class="h-heard" role="status"></span>
   <span class="h-left"></span><i class="h-break"></i><span class="h-memory"><span class="h-memory-word"></span>
-  <span class="h-bar" role="meter" aria-valuemin="0"><i></i><b></b></span><span class="h-memory-text"></span></span>
+  <span class="h-bar" aria-hidden="true"><i></i><b></b></span><span class="h-memory-text"></span></span>
   <span class="h-machine"></span><button type="button" class="h-more" popovertarget="h-more"></button>
   <dl id="h-more" class="h-card" popover></dl>`;
 const DETAILS = {
@@ -35,7 +35,9 @@ area("#h-strip", (element, state) => {
   part("model").classList.toggle("h-none", !strip.model);
   text(part("doing"), strip.doing);
   part("doing").title = strip.doing;
-  if (!strip.job) text(part("heard"), strip.doing); // a job's own tab announces its progress
+  part("heard").ariaLive = element.classList.contains("h-busy") ? "off" : "polite"; // a job's own tab announces its progress and end
+  text(part("heard"), strip.job ? "" : strip.doing);
+  part("doing").ariaHidden = strip.job ? null : "true"; // who reads on hears it once
   text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
   const memory = strip.memory;
   part("memory").hidden = !memory;
@@ -46,10 +48,6 @@ area("#h-strip", (element, state) => {
     bar.firstElementChild.style.transform = `scaleX(${share.toFixed(3)})`;
     bar.lastElementChild.style.left = `${(Math.min(1, memory.highest / memory.total || 0) * 100).toFixed(1)}%`;
     bar.classList.toggle("h-full", memory.now > 0.9 * memory.limit); // what other programs leave
-    bar.setAttribute("aria-valuemax", String(memory.total));
-    bar.setAttribute("aria-valuenow", String(memory.now));
-    bar.setAttribute("aria-valuetext", memoryWords(memory));
-    bar.setAttribute("aria-label", t("strip.memory", "memory"));
     text(part("memory-text"), memoryWords(memory));
   }
   const { rate, precision, attention } = strip, /** @type {Record<string, string | undefined>} */ details = { rate, precision, attention, swap: memory?.swap ? `${gb(memory.swap)} GB` : "" };

@@ -13,9 +13,16 @@ export const openTab = (id) => {
   if (document.activeElement !== document.body) tab?.focus({ preventScroll: true });
 };
 
+// Gradio leaves the list of the tabs and what each opens without a name.
 const reach = () => {
-  for (const tab of document.querySelectorAll(TABS)) tab.tabIndex = tab.getAttribute("aria-selected") === "true" ? 0 : -1;
+  for (const tab of document.querySelectorAll(TABS)) {
+    const isOpen = tab.getAttribute("aria-selected") === "true";
+    tab.tabIndex = isOpen ? 0 : -1;
+    tab.parentElement?.setAttribute("aria-label", "Hearth");
+    if (isOpen) openPanel()?.setAttribute("aria-label", tab.textContent ?? "");
+  }
 };
+const openPanel = () => [...document.querySelectorAll('#h-rooms > [role="tabpanel"]')].find((panel) => panel.checkVisibility());
 area("#h-rooms", reach);
 onPage("click", ({ target }) => target.closest?.(TABS) && setTimeout(reach)); // once Gradio has opened it
 
