@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -206,3 +207,34 @@ def test_the_scroll_bar_is_in_the_pages_light(page: Page) -> None:
     """The page's own is the root's, which is light of itself."""
     dark = page.evaluate("document.body.classList.contains('dark')")
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == ("dark" if dark else "normal")
+
+
+def test_a_list_of_choices_is_named_before_it_opens(page: Page) -> None:
+    """As native ones: a screen reader that comes by Tab hears field and value, not an option; the arrow goes on from what is chosen."""
+    go(page, "speak")
+    voice, listed = page.locator("#speak-voice input"), page.locator("#speak-voice ul[role=listbox]")
+    expect(voice).to_have_value("New random voice")
+    page.locator("#h-voices > summary").focus()
+    page.keyboard.press("Shift+Tab")
+    expect(voice).to_be_focused()
+    page.evaluate(SETTLED)
+    expect(listed).to_have_count(0)
+    expect(voice).not_to_have_attribute("aria-activedescendant", re.compile("."))
+    page.keyboard.press("ArrowDown")
+    expect(listed).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(voice).to_have_value("Anna")
+    expect(voice).to_be_focused()
+
+
+def test_who_names_a_creation_is_back_at_its_menu(page: Page) -> None:
+    go(page, "shelf")
+    card = page.locator("#h-shelf .h-creation").first
+    card.locator("summary").press("Enter")
+    card.get_by_role("button", name="Rename").press("Enter")
+    page.keyboard.type("Evening")
+    page.keyboard.press("Enter")
+    expect(card.get_by_role("button", name="Delete: Evening")).to_be_visible()
+    expect(card.locator("summary")).to_be_focused()
+    page.get_by_role("searchbox", name="Search your creations").fill("hello")
+    expect(page.locator("#h-shelf > [role=status].h-heard")).to_have_text("2 creations found")
