@@ -109,9 +109,7 @@ def test_another_computer_speaks_as_the_same_recording(session: Session, folder:
     request = unpack(packed.body, lambda sha256, suffix: Path(shutil.copy(packed.files[sha256], files / f"{sha256}{suffix}")), str)
     assert isinstance(request, SpeechRequest) and request.voice is not None and request.voice.path != clip.path
     assert Path(request.voice.path).read_bytes() == Path(clip.path).read_bytes()
-    there, plain = (
-        read_result(speak(session, tmp_path / name, **voice)) for name, voice in (("there", {"voice": request.voice}), ("plain", {}))
-    )
+    there, plain = read_result(speak(session, tmp_path / "there", voice=request.voice)), read_result(speak(session, tmp_path / "plain"))
     assert not np.array_equal(there, plain)
     parts = kind_of(request).plan_parts(session.home, replace(request, text="[S1] " + TEXT * 12))
     assert len(parts) > 1 and not any(part.chained for part in parts), "with a recording no part waits for the one before"
