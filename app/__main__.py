@@ -26,7 +26,7 @@ from app.launcher import slot_lock
 EXIT_TROUBLE = 2
 EXIT_STOPPED = 130
 EXIT_UNREAD = 141
-"""As of the system's own programs, which SIGPIPE ends."""
+"""The system's own programs, which SIGPIPE ends, exit so."""
 
 
 class Parser(argparse.ArgumentParser):

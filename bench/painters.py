@@ -40,11 +40,11 @@ class Painting:
 @dataclass(frozen=True, slots=True)
 class Painted:
     steps: tuple[Took, ...]
-    """Of each step but the first."""
+    """It holds each step but the first."""
     seconds: float
-    """Of all pictures, from the request to the last one decoded."""
+    """All pictures took so long, from the request to the last one decoded."""
     peak_bytes: int
-    """Of the whole process so far, beyond what it took before it loaded a model."""
+    """The whole process took so much at most so far, beyond what it took before it loaded a model."""
     dtype: Dtype
     pixels: bytes = b""
     """Of the last picture, by Hearth."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PRETENDED: Final = "bench.pretended_helpers"
 """Imports dask, so it runs in a process of its own."""
 SPEEDS: Final = (1.0, 2.0, 4.0)
-"""Of the helpers, in turn: mixed hardware."""
+"""The helpers have these in turn: mixed hardware."""
 LONGEST: Final = 10.0
 """The longest task, as multiples of the shortest."""
 SEED: Final = 17
@@ -139,7 +139,7 @@ class HandingOut:
     _at: dict[int, list[str]] = field(default_factory=dict)
     """The machines that have each task, in the order in which the tasks were given."""
     _given: dict[str, list[int]] = field(default_factory=dict)
-    """What each machine has: it is at the first, the second lies ready."""
+    """It holds what each machine has: it is at the first, the second lies ready."""
 
     def begin(self) -> None:
         with self._lock:

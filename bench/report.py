@@ -12,7 +12,7 @@ from app import __version__
 from app.compat.machine.hardware import Hardware
 
 FORM: Final = 1
-"""Of the JSON; an earlier run of another form is not compared."""
+"""The JSON has this form; an earlier run of another form is not compared."""
 GIB: Final = 1 << 30
 LIBRARIES: Final = ("transformers", "diffusers")
 PRIVATE: Final = ("--home", "--against")
@@ -28,7 +28,7 @@ class Column:
     form: str = ".2f"
     scale: float = 1.0
     compared: bool = False
-    """Whether a comparison with an earlier run divides it by that run's."""
+    """A comparison with an earlier run divides it by that run's."""
 
     def format(self, row: Row) -> str:
         value = row[self.field]

@@ -37,7 +37,7 @@ GROWTH_MIB: Final = 16
 """Most by which one attention call's scratch memory may grow from the shortest to the longest."""
 SAME_ROWS: Final = 40
 SAME_LAYERS: Final = 2
-"""Of a model made for that question, where the one that is measured computes in another dtype."""
+"""A model made for that question has so many, where the one that is measured computes in another dtype."""
 PLAIN: Final = "plain generate()"
 AGAIN: Final = "plain generate() again"
 ROWS: Final = Table(

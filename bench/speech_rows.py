@@ -15,7 +15,7 @@ from app.engine.speech.families.dia.sampling import Sampling
 from bench.clocks import Took, read_clocks, since
 
 TEXT_BYTES: Final = 200
-"""Of the script: a part of 14 seconds."""
+"""The script has so many: a part of 14 seconds."""
 SETTINGS: Final = Sampling()
 FIRST: Final = 1
 """Rows of each turn that do not count: generate() encodes the text in the first, and caches grow cold between turns."""

@@ -33,7 +33,7 @@ STAGES: Final = Table(
     (Column("seconds", "median s", ".2f", compared=True), Column("least_s", "least s"), Column("most_s", "most s")), width=52,
 )  # fmt: skip
 EVENTS: Final = {"loading": "engine ready, model loading", "step": "first step", "sound": "first sound", "finished": "done"}
-"""What each event of a command, at its first time, is the end of."""
+"""Each event of a command, at its first time, is the end of this stage."""
 
 Times = dict[tuple[str, str], list[float]]
 

@@ -30,7 +30,7 @@ KINDS: Final = ("phonon", "pocket", "vibevoice")
 LARGE: Final = ("vibevoice",)
 """Only one at a time is in memory."""
 FRAMES: Final = 100
-"""Of a part: 8 seconds of sound, of VibeVoice 13."""
+"""A part has so many: 8 seconds of sound, of VibeVoice 13."""
 FRAME_RATES: Final = {"phonon": 12.5, "pocket": 12.5, "vibevoice": 7.5}
 MOST: Final = 0.7
 """Most time of a part in float32, as a share of plain generate()'s."""

@@ -71,11 +71,11 @@ from tests.support.watch import Unread, Watch, list_usual
 
 HANGS_S: Final = 5.0
 HUNG_S: Final = 60.0
-"""How long an answer that hangs is waited for, so that the next is not slow because of it."""
+"""An answer that hangs is waited for so long, so that the next is not slow because of it."""
 LOADS_S: Final = 20.0
 """After so long an engine is ended, as Hearth ends one that does not hear Stop."""
 HELD_MOST_BYTES: Final = 3 << 30
-"""Of memory for a model of a few megabytes."""
+"""A model of a few megabytes may hold so much memory."""
 DRAWS_MOST: Final = 10
 ENGINE_RUNS: Final = 200
 """After so many an engine is replaced."""
@@ -220,9 +220,9 @@ class Page:
 class Outcome:
     statuses: Counter[int] = field(default_factory=Counter)
     usable: int = 0
-    """Of the page. Of the engine: those that it began to load."""
+    """The page can use so many. Of the engine, they are those that it began to load."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How the engine's runs ended."""
+    """It counts how the engine's runs ended."""
     bad: list[str] = field(default_factory=list)
     slowest_s: float = 0.0
     slowest: str = ""

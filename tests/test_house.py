@@ -23,7 +23,7 @@ NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
     if "torch" in each.get("protected_modules", ())
 )  # fmt: skip
 COMPUTE = (*({*_TORCH["allowed_importers"]} - {"bench"}), "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts")
-"""Where importing a module may bring torch: where the contract lets it be named; of the benches, these alone."""
+"""Importing these modules may bring torch: those where the contract lets it be named; of the benches, these alone."""
 EXTRA = "app.machines.cluster"
 """Imports dask, of the extra machines; only the machines process imports it."""
 
@@ -96,7 +96,7 @@ READERS = {
 }  # fmt: skip
 OPENER = "app/base/foreign_formats.py"
 UNPACKER = "app/launcher/release_archive.py"
-"""Before there is an environment, and only what Hearth's key has signed."""
+"""It unpacks before there is an environment, and only what Hearth's key has signed."""
 RUNNERS = {"subprocess", "os.system", "os.popen", "os.startfile", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell"}
 GIVES_FILES = {"app/engine/speech/sound/convert_sound.py", "app/engine/speech/book/pdf.py"}
 """The second hands a PDF to a process of Hearth's own, which may take so much."""

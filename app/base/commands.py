@@ -56,7 +56,7 @@ STARTS: Final = {
     "types": "check the checkout's types",
     "update": "newer code and its environment beside the old one, swapped in once proven",
 }
-"""What start.py does itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""
+"""start.py does these itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""
 
 
 def name_command() -> str:

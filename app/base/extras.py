@@ -13,7 +13,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 
 MACHINES: Final = ("dask", "distributed", "cryptography", "zeroconf")
-"""What several machines need of their extra."""
+"""Several machines need these modules of their extra."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Extra:
     title: Sentence
     why: Sentence
     bytes: int
-    """To download, measured on Linux for the versions of constraints.txt."""
+    """So many are to download, as measured on Linux for the versions of constraints.txt."""
     licence: str
     modules: tuple[str, ...]
 

@@ -23,9 +23,9 @@ from app.base.regular_file import open_regular
 PICTURES: Final = ("PNG", "JPEG", "WEBP")
 """Pillow's names of what the page, other programs and guests may send."""
 OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF", "AVIF")
-"""What the owner may name on the command line. AVIF stands last: not every Pillow knows it."""
+"""The owner may name these on the command line. AVIF stands last: not every Pillow knows it."""
 HEIC: Final = re.compile(rb"....ftyp(?:heic|heix|heim|heis|hevc|mif1)", re.DOTALL)
-"""How pictures of iPhones begin, which Pillow does not read."""
+"""Pictures of iPhones begin so, which Pillow does not read."""
 UNRECOGNISED: Final = 1
 """libsndfile's number for a format that it does not know."""
 START_BYTES: Final = 16
@@ -39,11 +39,11 @@ class SoundKind:
     start: re.Pattern[bytes]
     """The first bytes of such a file, behind an ID3 tag if it has one. They alone decide who reads it, never its name."""
     readers: frozenset[str]
-    """What libsndfile calls it; empty if it cannot read it."""
+    """libsndfile calls it one of these; empty means that it cannot read it."""
     demuxer: str = ""
     """The only reader of ffmpeg's that may look at it; empty if no other program may."""
     ending: str = ""
-    """By which afconvert knows it."""
+    """afconvert knows it by this."""
     guests: bool = False
     """Whether guests may send it."""
 

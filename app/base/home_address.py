@@ -14,7 +14,7 @@ import psutil
 NOT_AT_HOME: Final = re.compile(
     r"(?i)lo\d*$|loopback|docker|br-|veth|virbr|vmnet|vboxnet|virtualbox|vmware|vethernet|utun|tun|tap|wg|tailscale|zt|ppp|awdl|llw|bridge"
 )
-"""How the names of interfaces begin that lead to this machine's own virtual ones, or away from home."""
+"""Interfaces whose names begin so lead to this machine's own virtual ones, or away from home."""
 ELSEWHERE: Final = "192.0.2.1"
 """An address of nobody: asking for the way there sends nothing."""
 

@@ -19,7 +19,7 @@ FOLDER: Final = Path(__file__).parent / "locale"
 """`languages.json` lists the languages; each but English, which stands in the code, has a file of sentences beside it."""
 ENGLISH: Final = "en"
 COOKIE: Final = "hearth_language"
-"""Holds the language chosen with the page's switch."""
+"""It holds the language chosen with the page's switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Naming:
     name: str
     """By itself, as on the page's switch."""
     tags: tuple[str, ...]
-    """In HTML, by the first; browsers may ask for any."""
+    """HTML names it by the first; browsers may ask for any."""
 
 
 @cache

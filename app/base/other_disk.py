@@ -27,7 +27,7 @@ MOVED: Final = "Hearth"
 """The folder on another disk that holds what was moved there."""
 BLOCK_BYTES: Final = 1 << 22
 SPARE_BYTES: Final = 256 << 20
-"""What stays free on the disk that a folder goes to."""
+"""So much stays free on the disk that a folder goes to."""
 Stamp = tuple[int, int]
 """Size and time, which change with a file."""
 

@@ -17,7 +17,7 @@ PNG: Final = b"\x89PNG\r\n\x1a\n"
 CHUNKS_MOST: Final = 100_000
 """The most chunks read of a PNG, pixels included: to walk over that many takes a tenth of a second."""
 PACKED_MOST: Final = {b"iCCP": 1, b"zTXt": 32, b"iTXt": 32}
-"""How many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
+"""A PNG may have so many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
 EXIF: Final = b"Exif\0\0"
 MULTIPLE: Final = b"MPF\0"
 BLOCK_BYTES: Final = 1 << 20
@@ -30,14 +30,14 @@ SCANNED_MOST: Final = 2_500_000_000
 EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
 TIFFS: Final = (b"MM\0\x2a", b"II\x2a\0", b"MM\x2a\0", b"II\0\x2a", b"II\x2b\0", b"MM\0\x2b")
 TWO_FACED: Final = TIFFS[-1]
-"""What libtiff reads as a large TIFF, and Pillow as a small one."""
+"""libtiff reads it as a large TIFF, and Pillow as a small one."""
 VALUE_BYTES: Final = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
-"""How many bytes a value takes, for each type of a folder's entries that Pillow reads."""
+"""A value takes so many bytes, for each type of a folder's entries that Pillow reads."""
 RATIONALS, RATIONAL_WEIGHT = (5, 10), 16
 """Pillow makes an object of each, with many times its bytes."""
 INNER_FOLDERS: Final = (EXIF_FOLDER, 0x8825, 0xA005)
 SHARED_MOST: Final = 2
-"""How often, on average, the entries of all folders may name the same bytes: writers share a resolution between its two axes."""
+"""The entries of all folders may name the same bytes so often on average: writers share a resolution between its two axes."""
 SPARE_BYTES: Final = 1 << 16
 NO_BODY: Final = frozenset({0x01, 0xC8, 0xD8, 0xD9, *range(0xF0, 0xFE)})
 MARKER: Final = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")

@@ -34,7 +34,7 @@ class Trouble(Exception):
     status: ClassVar[int | None] = None
     """The status of HTTP; None: each way in has its own."""
     code: ClassVar[str] = "refused"
-    """What programs tell it by. It stays, however the sentence is reworded."""
+    """Programs tell it by this. It stays, however the sentence is reworded."""
 
     def __init__(self, sentence: Sentence, *objections: Sentence, cure: str = "", field: str = "") -> None:
         super().__init__(sentence, *objections)
@@ -120,4 +120,4 @@ class NoMemory(Trouble):
 
 
 ENDS: Final = {kind.code: kind for kind in (Impossible, NotStored, DiskFull, QuotaMet, NoMemory)}
-"""What a job may end with, beside a plain Trouble, by its code."""
+"""A job may end with these, by code, beside a plain Trouble."""

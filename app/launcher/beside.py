@@ -18,7 +18,7 @@ from app.base.sentence import Sentence
 from app.launcher import failure, pip_command, slots
 
 ENDS_S: Final = 5.0
-"""How long a work may take to end what it started, pip among it."""
+"""A work may take so long to end what it started, pip among it."""
 
 
 class Beside:
@@ -31,7 +31,7 @@ class Beside:
         self._said: IO[bytes] | None = None
         self._began_s = 0.0
         self.what = ""
-        """What it is doing, or did last: its words after `prepare`."""
+        """It does this, or did it last: its words after `prepare`."""
 
     def start(self, *words: str) -> bool:
         """Begin; return False while another work goes on."""

@@ -19,7 +19,7 @@ from app.launcher.supervisor import run_command
 RENEW = "renew"
 """The second half of an update, which start.py alone asks for."""
 PREPARE = "prepare"
-"""What the window has done beside itself, and an update by its release's own code: `prepare update`, `prepare environment NAME ...`."""
+"""The window has this done beside itself, and an update by its release's own code: `prepare update`, `prepare environment NAME ...`."""
 OWN = {**STARTS, **dict.fromkeys((RENEW, PREPARE), "the second half of an update, for start.py alone")}
 """Commands that are carried out here; app/base/commands.py holds Hearth's."""
 

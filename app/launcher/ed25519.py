@@ -11,7 +11,7 @@ from typing import Final
 P: Final = 2**255 - 19
 """The field's prime."""
 ORDER: Final = 2**252 + 27742317777372353535851937790883648493
-"""Of the group that the base point makes."""
+"""The group that the base point makes has this order."""
 D: Final = -121665 * pow(121666, -1, P) % P
 ROOT_OF_MINUS_ONE: Final = pow(2, (P - 1) // 4, P)
 KEY_BYTES, SIGNATURE_BYTES = 32, 64

@@ -16,12 +16,12 @@ from app.launcher.console import Refused
 MOST_FILES: Final = 10_000
 MOST_BYTES: Final = 1 << 30
 LONGEST: Final = 180
-"""Of a path inside, in letters: Windows takes 260 with the folder above."""
+"""No path inside may have more letters: Windows takes 260 with the folder above."""
 NAME: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+-]*[A-Za-z0-9_+-])?")
-"""What every part of a path in Hearth's archive is; none is hidden, leads upwards or names a drive."""
+"""Every part of a path in Hearth's archive matches it; none is hidden, leads upwards or names a drive."""
 
 ODD: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, FileExistsError, NotADirectoryError)
-"""What reading an archive that is not as it should be raises; a method that zipfile does not know is a RuntimeError too."""
+"""Reading an archive that is not as it should be raises these; a method that zipfile does not know is a RuntimeError too."""
 
 
 def unpack(archive: Path, into: Path) -> None:

@@ -33,10 +33,10 @@ TABLE_BYTES: Final = 64 << 10
 ARCHIVE_BYTES: Final = 512 << 20
 """More than any release has."""
 UNPACKED_TIMES: Final = 4
-"""How much larger than the archive its files are thought to be, when room is looked for."""
+"""Its files are thought to be so much larger than the archive, when room is looked for."""
 PIECE_BYTES: Final = 1 << 20
 REACH_S: Final = 20.0
-"""How long the server may be silent."""
+"""The server may be silent so long."""
 VERSION: Final = re.compile(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 FULL: Final = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 

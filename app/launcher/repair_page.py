@@ -32,7 +32,7 @@ from app.launcher.pip_command import describe_progress
 
 FIRST_S: Final = 180.0
 AWAY_S: Final = 150.0
-"""How long the page is served after its last request; a hidden tab asks once a minute."""
+"""The page is served so long after its last request; a hidden tab asks once a minute."""
 BODY_BYTES: Final = 4096
 BYE_S: Final = 4.0
 

@@ -24,7 +24,7 @@ MISTYPED: Final = 2
 RESTART: Final = 75
 """The exit code of a window that is to be opened anew, by what was made beside it."""
 LEAVE_S: Final = 20.0
-"""How long the processes of an ended window may take to end too; until then its environment cannot be exchanged."""
+"""The processes of an ended window may take so long to end too; until then its environment cannot be exchanged."""
 
 
 def run_command(command: Sequence[str]) -> int:

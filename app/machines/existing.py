@@ -27,9 +27,9 @@ _FILE: Final = "address.txt"
 @dataclass(frozen=True, slots=True)
 class Cluster:
     address: str
-    """As Dask writes it."""
+    """It stands as Dask writes it."""
     folder: Path
-    """With copies of its files, under the names of an identity."""
+    """It has copies of the cluster's files, under the names of an identity."""
 
 
 def find_cluster(home: Home) -> Cluster | None:

@@ -40,7 +40,7 @@ class HelpingMachine:
     lack: str = ""
     """Why the last model did not come: no-room or failed."""
     tasks: tuple[str, ...] = ()
-    """What it has now."""
+    """It has these tasks now."""
     doing: str = ""
     """The prompt or script of the first of them."""
     done: int = 0

@@ -36,7 +36,7 @@ LISTENING_S: Final = 60.0
 CLUSTER_ID: Final = "cluster"
 """It names the row of a cluster none of whose workers is known yet."""
 GONE_S: Final = 60.0
-"""How long a worker that has gone is shown; a cluster may have others each hour."""
+"""A worker that has gone is shown so long; a cluster may have others each hour."""
 NO_WORKERS: Final = say("unused.no-workers", "its scheduler answers, but it has no workers now")
 NO_HEARTH: Final = say(
     "unused.no-hearth", "gets no work: the Python environment of this Dask worker has no Hearth, or one that cannot start"
@@ -98,7 +98,7 @@ class Hub:
         self._state, self.judged = _State(port=read_port(self._folder)), Judged()
         self._pairing: Pairing | None = None
         self.id = read_authority(self._folder)
-        """By which helpers know this machine, wherever it is."""
+        """Helpers know this machine by it, wherever it is."""
         self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
         self.cluster = find_cluster(home)

@@ -22,9 +22,9 @@ from app.machines.tasks.portable import hash_file
 from app.machines.tasks.portable_models import has_model, has_other_revision, name_model, read_id
 
 LOOKED_S: Final = 10.0
-"""After which is looked again what a model is."""
+"""After so long Hearth looks again what a model is."""
 WANTED_S: Final = 30.0
-"""After which a machine is asked again to fetch a model."""
+"""After so long a machine is asked again to fetch a model."""
 _State = tuple[tuple[str, int, int], ...]
 
 

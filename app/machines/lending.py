@@ -33,9 +33,9 @@ from app.machines.wanted_models import WantedModels
 
 TICK_S: Final = 0.2
 FACTS_S: Final = 5.0
-"""How often the main machine is told what is here."""
+"""The main machine is told so often what is here."""
 TIDY_S: Final = 3600.0
-"""How often what its tasks brought, and no longer need, is deleted."""
+"""What its tasks brought, and no longer need, is deleted so often."""
 AGAIN_S: Final = 2.0
 REFUSED_AGAIN_S: Final = 60.0
 """The wait before a machines process that died is started again; and one that was refused for its versions."""

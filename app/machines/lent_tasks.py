@@ -26,7 +26,7 @@ from app.machines.tasks.begun import list_begun, put_into
 from app.machines.wanted_models import SentModels
 
 BEGUN_S: Final = 30.0
-"""How often what is made of a task so far is sent; so long may be lost with this machine."""
+"""What is made of a task so far is sent so often; so long may be lost with this machine."""
 
 
 _log = logging.getLogger("hearth.machines")

@@ -20,7 +20,7 @@ SEEN_MOST: Final = 64
 HOSTS_MOST: Final = 4
 ANSWER_MS: Final = 1500
 LOOKED_S: Final = 1.0
-"""How often is looked whether there is something else to announce."""
+"""It looks so often whether there is something else to announce."""
 AGAIN_S: Final = 30.0
 Kind = Literal["main", "lends"]
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -36,9 +36,9 @@ class Announcement:
     id: str = ""
     """The id of a main machine's authority."""
     port: int = 0
-    """Where its helpers find it."""
+    """Its helpers find it there."""
     pairing_port: int = 0
-    """Where a code is taken now; 0: nowhere."""
+    """A code is taken there now; 0 stands for nowhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ from app.machines.tasks import portable
 from app.machines.tasks.portable_models import has_model, has_other_revision
 
 LOADING_S: Final = 20.0
-"""What a model that is not loaded costs about, where nothing better is known."""
+"""A model that is not loaded costs about so many seconds, where nothing better is known."""
 LONGEST_S: Final = 1e7
 """The longest that a task may be said to take; more is no answer."""
 UNKNOWN_S, WAITED_MOST_S = 3600.0, 86400.0
-"""How long a machine is waited for at least where this one does not know how long it takes; and at most, whatever it said."""
+"""A machine is waited for so long at least where this one does not know how long it takes; and so long at most, whatever it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ def explain_staying(title: str) -> Sentence:
 
 
 PATIENCE_S: Final = 1.0
-"""For the first answer of a machine; then it is taken as it is."""
+"""A machine's first answer is waited for so long; then the machine is taken as it is."""
 AGAIN_S: Final = 15.0
-"""After which a machine is asked again: its memory, and what it has loaded, change."""
+"""After so long a machine is asked again: its memory, and what it has loaded, change."""
 KEPT_MOST: Final = 1024
 """Requests: those of the head of the queue, and each size of those that are too large for this computer."""
 

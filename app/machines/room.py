@@ -27,9 +27,9 @@ from app.machines.outlook import PATIENCE_S, Asking, Outlook
 from app.machines.tasks.portable_models import has_model, has_other_revision
 
 MAY_COME_S: Final = 60.0
-"""How long a job waits for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""
+"""A job waits so long for a machine that does not say, now, whether it has room: it is away, paused, or about to answer."""
 AGAIN_S: Final = 5.0
-"""After which a job's memory is forecast anew, as other programs take and free some."""
+"""After so long a job's memory is forecast anew, as other programs take and free some."""
 FORECASTS_MOST: Final = 512
 JOBS_MOST: Final = 10_000
 """More than wait at once."""
@@ -38,7 +38,7 @@ IN_VAIN: Final = say("large.in-vain", "Too large for this computer, and none of 
 _TICK_S: Final = 0.05
 
 Answer = Literal["yes", "comes", "perhaps", "no"]
-"""What a machine says of a job; comes: it fetches the model."""
+"""A machine says this of a job; "comes" means that it fetches the model."""
 _BEST_FIRST: Final[tuple[Answer, ...]] = get_args(Answer)
 
 
@@ -49,9 +49,9 @@ class Room:
         self._keeper, self._hub, self._asking, self._models = keeper, hub, asking, models
         self._lock = threading.Lock()
         self._forecasts: dict[tuple[Request, Choice, bool], tuple[bool, float]] = {}
-        """Whether such a request is too large here, and when that was found."""
+        """It holds whether such a request is too large here, and when that was found."""
         self._waited: dict[str, tuple[float, float | None]] = {}
-        """How long a job waited for machines that perhaps have room, before now, and since when it does so again."""
+        """It holds how long a job waited for machines that perhaps have room, before now, and since when it does so again."""
         self._in_vain: set[tuple[str, str]] = set()
         """The machines that a job waited for until its time was over; with a model those that were there, with none those that were away."""
 

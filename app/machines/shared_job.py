@@ -110,12 +110,12 @@ def all_of(home: Home, request: Request, folder: Path) -> Pieces:
 
 
 FAILURES_MOST: Final = 3
-"""How many of one job's pieces may fail, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
+"""So many of one job's pieces may fail, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
 NOTES_MOST: Final = 32
 AHEAD: Final = 1
 """Pieces that lie ready at a machine which makes another one."""
 Where = Literal["here", "away", "back"]
-"""Whether the engine here runs a job, only other machines do, or it was put back into the queue half done, as the engine has nothing else to do."""
+"""The engine here runs a job, only other machines do, or it was put back into the queue half done, as the engine has nothing else to do."""
 _NUMBERS: Final = Counter[str]()
 """Tasks so far, by job: a piece that is given anew is another task. The first one is named alike after a restart, and the same helper goes on."""
 
@@ -158,10 +158,10 @@ class SharedJob:
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()
         self._away: dict[str, _Away] = {}
-        """What other machines make, by task."""
+        """Other machines make these, by task."""
         self._noted = set[Sentence]()
         self._begun: dict[str, tuple[float, float | None]] = {}
-        """When each piece was begun that somebody is at, and how long it was to take: by task, of the engine here by place."""
+        """It holds when each piece was begun that somebody is at, and how long it was to take: by task, of the engine here by place."""
 
     @property
     def failed(self) -> bool:
@@ -337,7 +337,7 @@ class Making:
 
     place: int
     foreseen_s: float | None
-    """With loading; None where that is not known."""
+    """It counts loading too, and is None where that is not known."""
     gone_s: float
 
 

@@ -26,11 +26,11 @@ from app.machines.room import WAITS, Room
 from app.machines.shared_job import Pieces, SharedJob, Where, all_of, find_pieces
 
 TICK_S: Final = 0.2
-"""How often the queue is looked at; a machine that has ended a task waits for no tick."""
+"""The queue is looked at so often; a machine that has ended a task waits for no tick."""
 LOOKED_AT: Final = 32
 """Jobs at the head of the queue."""
 WORTH_SAYING_S: Final = 2.0
-"""How long a job has to wait before it is told why; machines answer sooner."""
+"""A job has to wait so long before it is told why; machines answer sooner."""
 
 
 _log = logging.getLogger("hearth.machines")
@@ -45,7 +45,7 @@ class Spreader:
         self.models = KnownModels(keeper.home, hub, self._wake.set)
         self._keeper, self._hub, self._foresight = keeper, hub, Foresight(keeper, str)
         self._jobs: dict[str, SharedJob] = {}
-        """What other machines make, or may make."""
+        """Other machines make these, or may make them."""
         self._alone = ""
         """A job that the engine here does alone."""
         self._unnamed: list[tuple[str, str]] = []

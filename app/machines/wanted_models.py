@@ -31,7 +31,7 @@ GIB: Final = 1 << 30
 MOST_BYTES: Final = 64 * GIB
 """The most bytes of all of them together."""
 FREE_BYTES: Final = 10 * GIB
-"""What a model, sent or downloaded for another machine, leaves free on the disk of this one."""
+"""A model, sent or downloaded for another machine, leaves so much free on the disk of this one."""
 UNUSED_S: Final = 14 * 86_400
 _UNFINISHED: Final = ".unfinished"
 
@@ -164,7 +164,7 @@ class Fetching:
     """What is fetched now, or was last."""
 
     name: str = ""
-    """As the main machine knows it."""
+    """The main machine knows it by this name."""
     title: str = ""
     done_bytes: int = 0
     total_bytes: int = 0
@@ -186,7 +186,7 @@ class WantedModels:
         self._fetching = Fetching()
         self._arriving: ModelFiles | None = None
         self._loading: Model | None = None
-        """What the downloads are at."""
+        """The downloads are at this model."""
         self.allowed = allowed
 
     @property

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 ENDS_S: Final = 12.0
-"""From the word to the end. Each wait of an orderly end is bounded, but on a busy machine they add up."""
+"""Hearth may take so long from the word to its end. Each wait of an orderly end is bounded, but on a busy machine they add up."""
 
 
 @contextmanager

@@ -37,11 +37,11 @@ from app.window.words import WORDS
 SAVED: Final = "window"
 """The key of its position among the settings."""
 LOOK_S: Final = 1.0
-"""Between looks at what goes on; the title tells it."""
+"""Looks at what goes on are so far apart; the title tells it."""
 STANDS_S: Final = 60.0
-"""How long a window may take until its page is there; then the browser serves."""
+"""A window may take so long until its page is there; then the browser serves."""
 CLOSES_S: Final = 5.0
-"""How long a window may take to close with Hearth."""
+"""A window may take so long to close with Hearth."""
 ACTS: Final = ("stay", "background", "quit")
 """Answers to the question whether to close."""
 ICONS: Final = {"darwin": "hearth.icns", "win32": "hearth.ico"}

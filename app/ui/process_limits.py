@@ -10,7 +10,7 @@ from app.base.paths import Home
 
 FILES_OPEN: Final = 4096
 SWITCH_S: Final = 0.001
-"""How long a thread that computes holds the interpreter while others wait for it. With Python's 5 ms the server's thread, which
+"""A thread that computes holds the interpreter so long while others wait for it. With Python's 5 ms the server's thread, which
 lets go of it at each read and write of a connection, fell behind by half a second in a crowd."""
 
 

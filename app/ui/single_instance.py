@@ -24,7 +24,7 @@ from app.base.stored_json import is_right
 from app.base.trouble import Trouble
 
 START_S: Final = 20.0
-"""How long a running instance may take from its lock to its first answer."""
+"""A running instance may take so long from its lock to its first answer."""
 PING_PATH: Final = "hearth/ping"
 FRONT_PATH: Final = "hearth/front"
 PORT_MOST: Final = 65_535

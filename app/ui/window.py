@@ -25,7 +25,7 @@ from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
 SESSIONS_MOST: Final = 128
-"""How many pages' configurations Gradio keeps, 350 KB each, long after they were closed. The oldest goes, and a page of it that is still open
+"""Gradio keeps so many pages' configurations, 350 KB each, long after they were closed. The oldest goes, and a page of it that is still open
 would choose among the models and voices there were at the start."""
 QUEUE_REST_S: Final = 0.1
 """Gradio polls its queue, used only by programs here, a thousand times a second: 4 % of a core."""

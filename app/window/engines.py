@@ -19,7 +19,7 @@ MODERN: Final = frozenset({GTK, QT, MAC, WINDOWS})
 NAME: Final = "hearth"
 """That of the desktop entry, by which a Linux desktop finds the icon of a window."""
 QT_WANTED: Final = frozenset({"MediaAudioCapture", "Notifications", "ClipboardReadWrite"})
-"""What Hearth's page may ask of Qt, by its names."""
+"""Hearth's page may ask Qt for these, by its names."""
 COLOUR: Final = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 
 

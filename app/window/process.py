@@ -23,7 +23,7 @@ from app.window.geometry import LEAST, Geometry, Screen, fit, read_geometry
 NO_WINDOW: Final = 3
 """Exit code where there is no display or no engine; the browser serves."""
 SETTLE_S: Final = 0.4
-"""How long the window must have stood still before its place is told."""
+"""The window must have stood still so long before its place is told."""
 ASK: Final = "Boolean(window.Hearth?.askToLeave && (Hearth.askToLeave(), true))"
 GROUND: Final = "getComputedStyle(document.body).backgroundColor"
 

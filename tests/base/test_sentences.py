@@ -103,7 +103,7 @@ GERMAN_ONE_WORD = (
     r"\b(?:Rechner|Maschine|CPU|GPU|Jobs?|Engine|Preset|Tags|Updates?|Builds?|Clips?|Sound|Kreation\w*|Ihnen)\b",
     r"[\w}]…", r"\.\.\.", r"[\d}]%", r'"',
 )  # fmt: skip
-"""What German sentences say otherwise: see docs/words.md."""
+"""German sentences say these otherwise: see docs/words.md."""
 
 
 def test_german_has_one_word_for_one_thing() -> None:

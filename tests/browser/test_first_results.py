@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromi
 
 ROUNDS = 3
 SOUND_MOST_S = 2.0
-"""From a click on Speak to the first sound, once the voice is loaded."""
+"""It may take so long from a click on Speak to the first sound, once the voice is loaded."""
 PICTURE_MOST_S = 4.0
 SCRIPT = " (pause 0.3s) ".join(
     ["[S1] It is warm today. [S2] And the sea is calm. [S1] Then we go out with the boat, and come back in the evening."] * 4

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromiu
 HEARD = Heard(
     tuple(Word(text, 1.0 + at, 1.4 + at, 0.9) for at, text in enumerate(("Good", "morning", "to", "all", "of", "you."))), (), 8.0, ""
 )
-"""By an engine that is not there."""
+"""An engine that is not there hears it."""
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.support.window import FLAGS, WAIT_MS, WHOLE_CHROMIUM, shut_out, unfol
 pytestmark = pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromium on this machine")
 DEVICE = "--use-fake-device-for-media-stream"
 UNENCRYPTED = "Object.defineProperty(navigator, 'mediaDevices', { value: undefined })"
-"""As a browser shows it to a page that is not from this computer."""
+"""A browser shows it so to a page that is not from this computer."""
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.long, needs_chromium]
 
 REST_S = 5
 PIECES = 7
-"""What the server may take in that time; 4.7 on two cores, with and without busy neighbours."""
+"""The server may take so much in that time; it takes 4.7 on two cores, with and without busy neighbours."""
 TABS = ("speak", "paint", "shelf", "models", "machine")
 
 

@@ -23,9 +23,9 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
 
 SIDE = 512
-"""Of a picture whose attention has 1024 queries: enough for its scores to be seen in the process's memory."""
+"""A picture of this side has attention with 1024 queries: enough for its scores to be seen in the process's memory."""
 SCORES_BYTES = 2 * 4 * 1024 * 1024 * 4
-"""Of one call in one piece: batch, heads, queries, keys, float32."""
+"""One call in one piece takes so many: batch, heads, queries, keys, float32."""
 
 
 @pytest.mark.slow

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.card
 DEVICE: Final = "cuda"
 ROUNDS: Final = 7
 BLOCKS: Final = 4
-"""Of Z-Image's thirty."""
+"""Z-Image has thirty."""
 WITHIN: Final = 1e-2
 LARGE: Final = 64.0
-"""By which weights of the feed-forward layers are multiplied, so that float16 overflows as it does with the published ones."""
+"""Weights of the feed-forward layers are multiplied by it, so that float16 overflows as it does with the published ones."""
 
 
 def time_in_turn(ways: dict[str, Callable[[], object]]) -> dict[str, float]:

@@ -50,13 +50,13 @@ from tests.support.books import save_epub
 from tests.support.running import LIVE, Running, speak
 
 CHAPTERS, CHAPTER_LETTERS = 25, (1_000, 20_000)
-"""Of so many letters each, at least and at most."""
+"""Each chapter has so many letters, at least and at most."""
 KIND: Final = "dialogue"
 LOOK_S: Final = 1.0
 GROWTH_MOST_MIB: Final = 40.0
-"""Of window or engine, from the second third to the last."""
+"""Window or engine grows at most so much, from the second third to the last."""
 SLOWER_MOST: Final = 3.0
-"""How many times as long as before an answer to the page may take; the engine has the processor besides."""
+"""An answer to the page may take so many times as long as before; the engine has the processor besides."""
 QUICK_MS: Final = 50.0
 """What is below is quick, however much more it is."""
 FILL_S: Final = 600.0

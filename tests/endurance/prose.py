@@ -42,11 +42,11 @@ from training.voice.judge import Heard, Judge, word_errors
 VOICE: Final = TOP / "assets" / "starter" / "voice"
 VOICES: Final = ("anna", "brian", "callum", "daisy", "edith", "frank", "george", "heather")
 PART_MOST, WHOLE_MOST = 1.6, 1.3
-"""How many times its forecast a part may take, and the whole."""
+"""A part may take so many times its forecast, and so may the whole."""
 WORST: Final = 5
 ALONE_EVERY: Final = 8
 PIECE_WORDS: Final = 120
-"""Of prose that one voice speaks at once."""
+"""One voice speaks so many words of prose at once."""
 WORDS: Final = {
     "who": ("the ferryman", "my sister", "old Mr. Harris", "Dr. Lowe", "the captain", "nobody", "J. R. Finch", "the woman from No. 42", "her uncle"),
     "did": ("opened the letter", "walked down to the harbour", "counted the lamps", "laughed", "asked for bread, cheese and a little ham",
@@ -76,7 +76,7 @@ class Told:
 
     ends: Counter[str] = field(default_factory=Counter)
     parts: list[tuple[float, str]] = field(default_factory=list)
-    """How many times its forecast each part took, and its words."""
+    """It holds how many times its forecast each part took, and its words."""
     spoken_s: float = 0.0
     forecast_s: float = 0.0
     notes: int = 0

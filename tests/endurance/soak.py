@@ -49,7 +49,7 @@ GROWTH_MOST = {
     "window_mib": 15.0, "engine_mib": 40.0, "window_handles": 3, "engine_handles": 3, "window_threads": 2,
     "engine_threads": 2, "scratch_files": 60, "temporary_files": 5, "database_kib_a_job": 1.0,
 }  # fmt: skip
-"""How much the last third may lie above the second, each by its medians. Scratch holds the newest thirty jobs, with as many files as these have."""
+"""The last third may lie so much above the second, each by its medians. Scratch holds the newest thirty jobs, with as many files as these have."""
 
 
 def look(hearth: Running, temporary: Path) -> Measured | None:

@@ -33,7 +33,7 @@ from tests.support import crowd
 from tests.support.crowd import NESTED, Looks, Place
 
 GUESTS = 24
-"""How many things are done at once."""
+"""So many things are done at once."""
 ADDRESSES = 3
 AT_ONCE_S = 0.5
 

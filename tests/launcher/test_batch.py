@@ -76,7 +76,7 @@ DATA = r"C:\Zoë & co\Hearth"
 PY = r"C:\fakes\py.exe"
 SYSTEM = r"C:\windows\system32"
 NAME = "a & b/it's ü! (neu)"
-"""Of the checkout's folder. No %, which the stand-ins' own cmd would read again."""
+"""The checkout's folder is called so. It has no %, which the stand-ins' own cmd would read again."""
 CASE = '"%~2 %~3"=='
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 HARDWARE = ("m1-8gb", "gtx-1060", "cpu")
 FITS = {"starter-painter": {*HARDWARE}, "sdxl": {"cpu", "gtx-1060"}, "pixart-sigma": {"gtx-1060"}}
-"""On whom a picture fits: a Mac of 8 GB has too little for both, the card gets the layers in groups and takes either, and PixArt's text
+"""A picture fits on these: a Mac of 8 GB has too little for both, the card gets the layers in groups and takes either, and PixArt's text
 encoder is 11 GB in the full precision that a processor keeps it in."""
 
 

@@ -25,7 +25,7 @@ from app.ui.tabs import models, shelf
 from tests.support.guests import desk_at, no_tunnel
 
 CPU = Hardware(kind="cpu", name="light")
-"""What the engine that is never started has told of this machine."""
+"""The engine that is never started has told this of this machine."""
 
 
 @contextlib.contextmanager

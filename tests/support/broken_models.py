@@ -34,7 +34,7 @@ DEEP: Final = 70
 DEEPEST: Final = 100_000
 SHARDS_MOST: Final = 1_000_000
 HEADER_BYTES: Final = 400
-"""Where a tiny GGUF says what it holds."""
+"""A tiny GGUF says there what it holds."""
 SMALL_BYTES: Final = 64 << 20
 MARK: Final = "@@broken@@"
 CLASSES: Final[tuple[Any, ...]] = (

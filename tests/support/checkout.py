@@ -101,7 +101,7 @@ NEEDED = (
     "app/launcher/release_keys.txt",
     *(path.relative_to(TOP).as_posix() for path in sorted(FOLDER.glob("*.json"))),
 )
-"""What start.py has at hand before there is an environment."""
+"""start.py has these at hand before there is an environment."""
 
 
 class Checkout:

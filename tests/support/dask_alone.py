@@ -21,7 +21,7 @@ SETTINGS = {
     "distributed.admin.tick.interval": "1s",
 }
 SPEEDS: dict[object, float] = {}
-"""Of each worker, by its name."""
+"""Each worker has one, by its name."""
 NAMES = count()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 AGAIN_S = 0.3
-"""After which TCP sends again what was lost; what follows waits for it."""
+"""TCP sends again after it what was lost; what follows waits for it."""
 
 
 class FarLine:

@@ -32,7 +32,7 @@ AT_HOME = find_home_address() or "127.0.0.2"
 """Without a network Linux has a second one on loopback."""
 
 CONFIGS: dict[httpx.Client, Any] = {}
-"""What a page asks once."""
+"""A page asks for it once."""
 
 
 @contextmanager

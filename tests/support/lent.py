@@ -28,7 +28,7 @@ from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
 SLOW_S = 0.3
-"""Of a step: a picture of ten takes three seconds."""
+"""A step takes so long: a picture of ten takes three seconds."""
 
 
 @dataclass

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SENDING = threading.Lock()
 LIVES = "lives.json"
-"""What each life of the engine does, in the home's folder: how many parts it finishes before it dies, where it dies ("never": it loads
+"""In the home's folder it says what each life of the engine does: how many parts it finishes before it dies, where it dies ("never": it loads
 for ever), what place it blocks, and after how many parts it does nothing more."""
 
 

@@ -37,11 +37,11 @@ from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import script
 
 PACE = "pace.json"
-"""In the home: seconds of a step, "fails" for one whose every picture fails, "previews" for one that shows them, "keeps" for one that
+"""In the home it holds seconds of a step, "fails" for one whose every picture fails, "previews" for one that shows them, "keeps" for one that
 stores how far it is."""
 STEPS = 10
 MADE = "made.txt"
-"""In the home: a line for each picture that was begun, finished or stopped, with the time."""
+"""In the home it has a line for each picture that was begun, finished or stopped, with the time."""
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:

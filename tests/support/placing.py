@@ -34,7 +34,7 @@ class Case:
     helpers: int
     pieces: int
     able: int = 0
-    """How many of the helpers have the model of a second job, which has as many pieces for each of them; 0: there is none."""
+    """So many of the helpers have the model of a second job, which has as many pieces for each of them; 0: there is none."""
     dies: bool = False
     piece_s: float = PIECE_S
 
@@ -90,9 +90,9 @@ class Simulation:
         self.machines = {str(at): Machine(str(at), SLOW if at == 0 else draw.uniform(0.8, 1.25)) for at in range(case.helpers)}
         self._tasks: dict[str, tuple[str, Any, Callable[[TaskEnd], None]]] = {}
         self._begun: dict[str, float] = {}
-        """Since when a task is under way."""
+        """It holds since when a task is under way."""
         self._done_s: dict[Any, float] = {}
-        """What is made of each piece, in seconds at speed 1, as it was last told."""
+        """It holds what is made of each piece, in seconds at speed 1, as it was last told."""
         self.name, self.judged = str, SimpleNamespace(accept=lambda id_: None)
         outlooks = {each.id: Outlook("fits", True, case.piece_s / each.speed) for each in self.machines.values()}
         asking: Any = SimpleNamespace(

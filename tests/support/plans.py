@@ -55,7 +55,7 @@ _FORCED: dict[str, dict[str, Any]] = {
 EVERY: dict[str, Plan] = {name: decide(machine) for name, machine in MACHINES.items()} | {
     name: plan(**fields) for name, fields in _FORCED.items()
 }
-"""What Hearth decides for each pretended machine, and what a person, a verdict or a quirk can force."""
+"""Hearth decides these for each pretended machine, or a person, a verdict or a quirk can force them."""
 
 
 def every_combination() -> dict[str, Plan]:

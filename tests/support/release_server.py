@@ -22,7 +22,7 @@ class Server:
     address: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     sends: dict[str, int] = field(default_factory=dict)
-    """How many bytes of a file are sent before the line breaks."""
+    """So many bytes of a file are sent before the line breaks."""
     asked: list[str] = field(default_factory=list)
 
     def offer(self, folder: Path) -> None:

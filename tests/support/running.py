@@ -34,7 +34,7 @@ class Running:
     address: str = ""
     process: subprocess.Popen[str] | None = None
     program: tuple[str, ...] = ("-m", "app")
-    """What Python runs to open Hearth."""
+    """Python runs it to open Hearth."""
     log: list[str] = field(default_factory=list)
 
     def start(self) -> None:

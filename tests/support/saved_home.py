@@ -49,7 +49,7 @@ PLACES: Final = {"{{HOME}}": "", "{{ASSETS}}": assets().as_posix()}
 MACHINE: Final = Hardware(
     kind="cuda", name="A card", capability=(8, 6), system="linux", system_version="6.8", driver="550.1", torch="2.13.0"
 )
-"""Whose verdicts lie in the fixture: not those of the machine that made it."""
+"""Its verdicts lie in the fixture: not those of the machine that made it."""
 SCRIPT: Final = "[S1] The tide is out. (pause 0.5s) [S2] Then we walk. (pause 0.5s) [S1] Mind the crabs."
 LONGER: Final = (
     "[S1] One boat is red. (pause 0.5s) Two boats are blue. (pause 0.5s) And the last one, far out by the old pier, has no colour at all."

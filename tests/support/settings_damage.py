@@ -28,7 +28,7 @@ WRONG: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("presets", "speak", "evening", "speed"), []), (("drafts",), "x"), (("drafts", "speak-text"), 5), (("drafts", "paint-prompt"), "\udfff"),
     (("greeted",), "maybe"),
 )  # fmt: skip
-"""Where, and what stands there in place of a right value."""
+"""Each tells where, and what stands there in place of a right value."""
 
 
 def damage(where: tuple[str, ...], wrong: Any) -> dict[str, Any]:

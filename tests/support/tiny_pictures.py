@@ -17,7 +17,7 @@ from app.compat.planning.types import Dtype, Plan, Precision, Vae
 from app.engine.models.model import Model
 
 ENCODER_WIDTH, PROJECTED = 32, 16
-"""Of what the tiny IP-Adapters' encoder says: of each patch, and of the whole picture."""
+"""The tiny IP-Adapters' encoder says so much of each patch, and of the whole picture."""
 WORDS = [
     "a",
     "the",

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 
 AT_ONCE_S = 0.5
 BUSY_S = 2.5
-"""Where other tests run beside it. The old server answered nothing for as long as the calls waited."""
+"""It may take so long where other tests run beside it. The old server answered nothing for as long as the calls waited."""
 OWNERS_PATHS = ["/v1/audio/speech", "/sdapi/v1/txt2img", "/gradio_api/queue/join", "/gradio_api/run/predict", "/hearth/check"]
 GUESTS_PATHS = ["/gradio_api/queue/join", "/gradio_api/run/predict", "/hearth/check"]
 

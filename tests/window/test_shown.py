@@ -33,7 +33,7 @@ ASKS = """<body style="background: #faf6f0"><script>
 </script></body>"""
 """A page that asks for notifications and the microphone; where there is none it is not found, once it is allowed."""
 QUITS_S = 15.0
-"""From the answer "Quit" to the end, with a job running on a busy machine; each wait in it is bounded, at 10 s in all."""
+"""It may take so long from the answer "Quit" to the end, with a job running on a busy machine; each wait in it is bounded, at 10 s in all."""
 pytestmark = pytest.mark.slow
 
 

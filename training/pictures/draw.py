@@ -40,7 +40,7 @@ GROUND: dict[str, tuple[Colour, Colour]] = {
 }  # fmt: skip
 STONE, SNOW_CAP = (132, 138, 168), (246, 248, 252)
 RAIN: tuple[Colour, Colour] = (206, 224, 244), (96, 124, 176)
-"""Before most grounds, and before paper and snow."""
+"""Rain has these before most grounds, and before paper and snow."""
 BANDS: tuple[Colour, ...] = ((226, 74, 70), (246, 154, 60), (252, 218, 84), (104, 182, 96), (70, 132, 208), (142, 92, 182))
 
 

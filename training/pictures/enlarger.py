@@ -34,7 +34,7 @@ SCALE, FEATURES, CONVOLUTIONS = 2, 48, 16
 LARGE = 384
 """Pixels a side of a training picture; the network gets half."""
 VARIANTS = 3
-"""How many small pictures are made of each, each in another way."""
+"""So many small pictures are made of each, each in another way."""
 SIZES = (384, 512, 768, 1024)
 """Drawings are drawn this large and cut: edges come in every width."""
 PATCH, RIM = 64, 6

@@ -99,4 +99,4 @@ def sketch(scene: Scene | None) -> Floats:
 
 
 NOTHING = complete(torch.zeros(1, USED))
-"""What the encoder writes where the caption's own words stand: a constant."""
+"""The encoder writes it where the caption's own words stand: a constant."""

@@ -23,7 +23,7 @@ LOUDNESS_WEIGHT = 0.6
 LOWEST_LAG, HIGHEST_LAG = 50, 230
 STAGE_WEIGHTS = torch.zeros(CHANNELS, FEATURES)
 STAGE_WEIGHTS[0, 0], STAGE_WEIGHTS[0, CEPSTRA:], STAGE_WEIGHTS[1:, :CEPSTRA] = 0.5, 1.0, 1.0
-"""How far each feature counts in each stage; 0: the stage does not hold it."""
+"""Each feature counts so far in each stage; 0: the stage does not hold it."""
 
 
 def mel_filters(bins: int, mels: int = MELS, rate_hz: int = RATE_HZ) -> Tensor:

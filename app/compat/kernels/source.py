@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 Language = Literal["metal", "cuda"]
 Bits = Literal[16, 8, 4]
-"""How many bits a number of the weight has: halves, whole numbers with a scale a row, or whole numbers with a scale and a zero for each group of a row."""
+"""A number of the weight has so many bits: halves, whole numbers with a scale a row, or whole numbers with a scale and a zero for each group of a row."""
 MOST_LINES: Final = 4
 ROWS: Final = 4
 LANES: Final = 32
@@ -64,7 +64,7 @@ INLINE float sum_lanes(float number) {
     return number;
 }
 """
-"""Without a header: no wheel of torch has the one that knows halves."""
+"""It does without a header: no wheel of torch has the one that knows halves."""
 
 TEXT: Final = """
 #define UNROLL _Pragma("unroll")

@@ -26,7 +26,7 @@ KNEE = 1.05
 class Point:
     chunk: int
     seconds: float
-    """How long one attention call takes."""
+    """One attention call takes so long."""
 
 
 @dataclass(frozen=True, slots=True)

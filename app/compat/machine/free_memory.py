@@ -11,10 +11,10 @@ import psutil
 
 _ASKS: Final = ("/usr/bin/vm_stat",)
 _GIVEN_BACK: Final = ("Pages free", "Pages purgeable", "File-backed pages")
-"""What macOS gives to whoever asks for memory, without compressing or writing anything: nothing in it is lost."""
+"""macOS gives these to whoever asks for memory, without compressing or writing anything: nothing in them is lost."""
 _HOLDS_S: Final = 1.0
 _latest: tuple[float, int] = 0.0, 0
-"""When macOS was asked, and its answer: a program is started for it."""
+"""It holds when macOS was asked, and its answer: a program is started for it."""
 
 
 def read_available_bytes() -> int:

@@ -39,7 +39,7 @@ class Hardware:
     ram_bytes: int = 0
     system: System = "linux"
     system_version: str = ""
-    """On a Mac the version that quirks compare, such as "14.5"."""
+    """On a Mac it is the version that quirks compare, such as "14.5"."""
     processor: str = ""
     """The processor's architecture: arm64, x86_64."""
     cores: int = 1

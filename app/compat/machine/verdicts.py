@@ -113,7 +113,7 @@ class Verdict:
     words: str = ""
     """Error message of the machine, if it raised one."""
     seen: RunFailure | None = None
-    """For a fallback: why the run failed."""
+    """For a fallback it says why the run failed."""
 
 
 Verdicts = Mapping[Subject, Verdict]

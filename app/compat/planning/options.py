@@ -32,7 +32,7 @@ class Situation:
     """Those that apply on this machine, each with only the conditions that hold here."""
     retired: tuple[Quirk, ...]
     learned: tuple[Learned, ...] = ()
-    """What Hearth learned from this model's failed runs here."""
+    """Hearth learned this from this model's failed runs here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from app.compat.planning.quirk import version
 from app.compat.planning.types import HALVES, Dtype, Precision, Product, Quantised, Reason
 
 Weights = Literal["half", "int8", "int4"]
-"""How the weights of a product are held: in a half precision, or packed by Hearth."""
+"""The weights of a product are held so: in a half precision, or packed by Hearth."""
 ALL: Final[tuple[Weights, ...]] = ("half", "int8", "int4")
 
 
@@ -26,7 +26,7 @@ class Way:
     kind: Kind
     weights: tuple[Weights, ...]
     dtypes: tuple[Dtype, ...]
-    """What lines and products are computed in."""
+    """Lines and products are computed in these."""
     torch: str = "2.6"
     """The first that has what it takes."""
 

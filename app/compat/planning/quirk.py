@@ -12,7 +12,7 @@ from app.compat.machine.hardware import Hardware, Kind
 from app.compat.planning.types import Dtype, Need, Path
 
 Unit = Literal["keys", "elements", "bytes", "pairs", "free"]
-"""What a limit counts: keys at a time, scores of one call, their bytes, queries x keys, bytes over free memory."""
+"""A limit counts one of these: keys at a time, scores of one call, their bytes, queries x keys, bytes over free memory."""
 
 
 @cache
@@ -40,15 +40,15 @@ class Where:
     gfx: str = ""
     """Pattern at the beginning of an AMD card's architecture."""
     cudnn_from: str = ""
-    """Holds only if this cuDNN or a newer one is known to be loaded."""
+    """It holds only if this cuDNN or a newer one is known to be loaded."""
     arch_missing: bool = False
     """True if this torch has no code for the card."""
     dtypes: tuple[Dtype, ...] = ()
-    """Holds only if the model computes in one of these."""
+    """It holds only if the model computes in one of these."""
     masked: bool = False
     """Holds only for attention with a mask."""
     keys_above: int = 0
-    """Holds only for attention over more keys than this."""
+    """It holds only for attention over more keys than this."""
     paths: tuple[Path, ...] = ()
     """Metal's kernels that have the defect; empty: all, or none in particular."""
 

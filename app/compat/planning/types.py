@@ -13,14 +13,14 @@ HALVES: Final[tuple[Dtype, ...]] = ("float16", "bfloat16")
 Gqa = Literal["native", "folded", "expanded"]
 Kernel = Literal["flash", "cudnn", "efficient", "math"]
 Path = Literal["vector", "prefill", "graph"]
-"""Which of torch's Metal kernels takes a call: the one for few queries, the one for many, or a graph of products."""
+"""One of torch's Metal kernels takes a call: the one for few queries, the one for many, or a graph of products."""
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "int8", "int4", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
 """Weights of fewer bits: packed for torch's own kernels, or by another library."""
 Product = Literal["torch", "kernel", "lines"]
-"""How few lines are multiplied by weights: as torch does, by a kernel of Hearth's, or line by line."""
+"""Few lines are multiplied by weights as torch does, by a kernel of Hearth's, or line by line."""
 Row = Literal["calls", "graph"]
-"""How a card is given a row of speech: call by call, or as one captured CUDA graph."""
+"""A card is given a row of speech call by call, or as one captured CUDA graph."""
 Convolution = Literal["library", "torch"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
 Chunk = int | Literal["auto"]
@@ -205,13 +205,13 @@ class Plan:
     retired: tuple[Reason, ...] = ()
     """Known defects that this machine's self-test disproved."""
     runs_on: str = "cpu"
-    """Where the tensors are: `device`, or the CPU on a pretended machine."""
+    """The tensors are there: on `device`, or on the CPU on a pretended machine."""
     native_right: bool = False
     """Folded for speed, though torch's grouped heads are correct here: short calls may use them."""
     path: Path | None = None
-    """On Metal the kernel that this plan is for; None elsewhere."""
+    """On Metal this plan is for this kernel; it is None elsewhere."""
     others: tuple[Plan, ...] = ()
-    """On Metal the same plan for calls that other kernels take."""
+    """On Metal these are the same plan for calls that other kernels take."""
 
     def of(self, role: Role) -> Precision | None:
         return next((each for each in self.precision if each.role == role), None)

@@ -12,7 +12,7 @@ from app.compat.planning.options import MEASURED_HERE, Situation
 from app.compat.planning.types import Dtype, ModelPart, Reason
 
 OPERATIONS: Final = {"attention": ("linear",), "speech": ("linear",), "picture": ("linear", "convolution")}
-"""What the parts that compute in a plan's dtype are made of, besides attention."""
+"""The parts that compute in a plan's dtype are made of these, besides attention."""
 PARTS: Final = {"attention": (), "speech": ("voice-text", "voice-row"), "picture": ("text", "denoiser")}
 """The starters' parts that compute in a plan's dtype, by the kind of model that they speak for."""
 PART_WORDS: Final[dict[str, Sentence]] = {

@@ -48,7 +48,7 @@ ListProbes = Callable[[Hardware], Sequence[Probe]]
 LONGEST_ANSWER_S: Final = 120.0
 """Longest silence of a child; after it the driver counts as hung, and the child is killed."""
 LONGEST_START_S: Final = 600.0
-"""How long a child on a slow disk may take until it is ready."""
+"""A child on a slow disk may take so long until it is ready."""
 POLL_S: Final = 0.1
 _ENDED: Final = tuple(-number for number in (9, 15, 1, 2))
 """Exit codes of a child that a signal ended: by a person, at a logout, or by the system for want of memory. Windows has none."""

@@ -32,9 +32,9 @@ ALIKE: Final = 0.5
 SAME: Final = 0.2
 """The same of a word that was said twice."""
 NEAR: Final = 0.4
-"""What it costs to take a sound for one of its kind."""
+"""It costs this much to take a sound for one of its kind."""
 STRICT: Final = 3.0
-"""How much more a difference counts where several words are taken together: a small word would be lost in a long one."""
+"""A difference counts this many times as much where several words are taken together: a small word would be lost in a long one."""
 OTHER, WITHOUT = 8.0, 3.0
 """Logarithms of how much likelier a text has to be with what was written in place of a word, and without a word."""
 TWICE, TWICE_WRITTEN = -5.5, -7.0
@@ -42,7 +42,7 @@ TWICE, TWICE_WRITTEN = -5.5, -7.0
 LONG: Final = 2
 """Words that were added; one alone may be the recogniser's."""
 APART: Final = 0.6
-"""What it costs besides its sounds that a word is missing or too much."""
+"""It costs this much besides its sounds that a word is missing or too much."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from app.base.bounded_json import Bounds, read_json
 from app.base.stored_json import is_right
 
 BOUNDS: Final = Bounds(most_bytes=64 << 20, values=4_000_000)
-"""As much as a day of speech takes."""
+"""A day of speech takes as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Word:
     begin_s: float
     end_s: float
     sure: float
-    """How likely the recogniser finds it, from 0 to 1."""
+    """The recogniser finds it this likely, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Meant:
     begin_s: float
     end_s: float
     likely: float
-    """How likely the word itself is, after those before it."""
+    """The word itself is this likely, after those before it."""
     without: float
-    """How much likelier the text is without it, or without it and others beside it, beyond how much it would be if nothing was heard."""
+    """The text is this much likelier without it, or without it and others beside it, beyond how much it would be if nothing was heard."""
     twice: float
-    """How much likelier it is with the word said twice."""
+    """The text is this much likelier with the word said twice."""
     other: float
-    """How much likelier it is with what the recogniser wrote in its place, likewise."""
+    """The text is this much likelier with what the recogniser wrote in its place, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from app.engine.jobs.tasks import TimedSentence
 from app.engine.speech.text.subtitles import strip_tags
 
 TOGETHER_S: Final = 24.0
-"""How long the sentences are that are looked at as one sound: a recogniser takes as long for one word."""
+"""Sentences that last this long are looked at as one sound: a recogniser takes as long for one word."""
 _SHOWN: Final = re.compile(r"\([^()]*+\)|[\u3000-\u9fff\uff00-\uffef]|[^\s\u3000-\u9fff\uff00-\uffef]++")
 
 

@@ -15,7 +15,7 @@ class Control:
 
     stopping: threading.Event = field(default_factory=threading.Event)
     asked_s: float | None = None
-    """When Stop was pressed; None before, and once the run has seen it: what it does from then on is to keep what it has."""
+    """Stop was pressed then; it is None before, and once the run has seen it: what it does from then on is to keep what it has."""
 
     def stop(self) -> None:
         if not self.stopping.is_set():

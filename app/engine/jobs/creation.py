@@ -68,7 +68,7 @@ class RunSummary:
     machines: Mapping[str, str] = field(default_factory=dict)
     """Names of the machines that made some of the files, by their names; nothing else of how they were made is known here."""
     made_s: float | None = None
-    """When it was made, if that was elsewhere and not now."""
+    """It was made then, if that was elsewhere; None stands for now."""
 
     def of_file(self, name: str) -> RunSummary:
         """Return what holds for one of the run's files."""

@@ -47,13 +47,13 @@ class Tables:
     names: tuple[str, ...]
     """The tables that hold rows of Hearth's own."""
     searched: bool = False
-    """Whether there is a full-text table."""
+    """There is a full-text table."""
 
 
 JOBS = Tables(SCHEMA, VERSION, ("jobs", "creations"), searched=True)
 BUSY_S = 10
 LIST_STEPS = 100_000
-"""How many of SQLite's steps the list of tables may take; Hearth's takes a few hundred."""
+"""The list of tables may take this many of SQLite's steps; Hearth's takes a few hundred."""
 
 
 SHADOWS = {("table", f"words_{name}", f"words_{name}") for name in ("data", "idx", "docsize", "config")}

@@ -43,7 +43,7 @@ class Step:
     at_once: int = 1
     """Parts that it was a step of, from `part` on: small pictures are painted together."""
     ran: Ran | None = None
-    """How the largest attention call since the previous step ran."""
+    """The largest attention call since the previous step ran this way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Sound:
 
 
 Doubt = Literal["", "long", "short"]
-"""What a part's length lets doubt: that it ends with its text, or that all of it is spoken."""
+"""A part's length lets doubt that it ends with its text ("long"), or that all of it is spoken ("short")."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,9 @@ class Kind(Protocol[Asks]):
     loads_with: str
     """The module whose `load_found` loads a model of this kind; only the engine imports it."""
     is_heard: bool
-    """Whether what it makes is a sound."""
+    """What it makes is a sound."""
     whole_parts: bool
-    """Whether each part is a result of its own, whole even where the job was stopped."""
+    """Each part is a result of its own, whole even where the job was stopped."""
 
     def refuse(self, model: Any, others: tuple[str, ...]) -> Trouble:
         """Say that a request of another kind names this model, and which ones would do."""

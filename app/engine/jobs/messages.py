@@ -35,7 +35,7 @@ class Run:
     folder: str
     died: Died | None = None
     yields: bool = False
-    """For a guest's job: ignore the owner's chunk size if it cannot run here."""
+    """A guest's job ignores the owner's chunk size if that cannot run here."""
 
 
 @dataclass(frozen=True, slots=True)

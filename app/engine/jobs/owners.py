@@ -10,7 +10,7 @@ OwnerName = NewType("OwnerName", str)
 
 OWNER: Final = OwnerName("owner")
 _PREFIX: Final = "visitor-"
-"""As it stands in journals since the first guest."""
+"""Journals have it since the first guest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class PartFiles:
     made: tuple[tuple[str, str], ...]
     """Beginning and ending of the names of a finished part's files, the one to show first; it is there when all of them are."""
     begun: tuple[str, str]
-    """How the file begins and ends from which an unfinished part goes on."""
+    """The name of the file from which an unfinished part goes on begins and ends so."""
     passing: str
     """Only for watching and hearing the run. They go a while after its end: a page may be fetching what it was told a moment ago."""
     digits: int

@@ -69,7 +69,7 @@ class Actor:
     """Who speaks under a name of the script, and how."""
 
     name: str
-    """As in the script: a name, or S1, S2 for a numbered speaker."""
+    """The script has it: a name, or S1, S2 for a numbered speaker."""
     voice: VoicePrompt | None = None
     """None: one that the model has, or makes up."""
     model: str = ""
@@ -277,7 +277,7 @@ class PictureRequest:
     preview_every: int = 2
     """0: none."""
     quicker: Quicker = "off"
-    """What steps reuse of earlier ones, at some loss."""
+    """Steps reuse this much of earlier ones, at some loss."""
     guide: str | None = None
     """The picture that guides where things are."""
     control: str = ""
@@ -293,7 +293,7 @@ class PictureRequest:
     masked_padding: int = 32
     """How much of the picture around the mask belongs to that part, in its pixels."""
     mask_blur: int = 4
-    """How wide the soft edge inside the mask is, in pixels of the finished picture."""
+    """The soft edge inside the mask is this wide, in pixels of the finished picture."""
     reference: str | None = None
     """The picture that it is painted like."""
     adapter: str = ""

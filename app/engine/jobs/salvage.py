@@ -16,7 +16,7 @@ from app.engine.jobs.database import make_empty, read_list
 Row = dict[str, Any]
 PAGE_BYTES: Final = 4096
 PAGES_PLACE: Final = slice(28, 32)
-"""Where the first page counts the pages; 0 for as many as there are. The format is documented at sqlite.org/fileformat2.html."""
+"""Here the first page counts the pages; 0 stands for as many as there are. The format is documented at sqlite.org/fileformat2.html."""
 SKIPPED_MOST: Final = 1000
 """Rows one after the other that cannot be read; fewer lie on a page."""
 MOST_S: Final = 20.0

@@ -16,7 +16,7 @@ Space = Literal["sigma", "alpha"]
 class Scheduler:
     class_name: str
     space: Space
-    """How its samples are scaled: x0 + sigma * noise, or alpha * x0 + sigma * noise."""
+    """Its samples are scaled so: x0 + sigma * noise, or alpha * x0 + sigma * noise."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

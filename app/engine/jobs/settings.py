@@ -20,11 +20,11 @@ HIRES_STRENGTH: Final = 0.35
 @dataclass(frozen=True, slots=True)
 class Setting:
     name: str
-    """In the saved settings and presets, in its field's id and its option."""
+    """It stands in the saved settings and presets, in its field's id and its option."""
     said: Sentence
-    """What sentences call it."""
+    """Sentences call it this."""
     label: Sentence | None = None
-    """What its field on the page is called; None: it has none."""
+    """Its field on the page has this name; None says that it has none."""
     info: Sentence | None = None
     asked: str = ""
     """Its field of the request, where that has another name."""
@@ -35,17 +35,17 @@ class Setting:
     open_value: float | None = None
     """A number that leaves it to Hearth, as leaving it out does: other programs' people type it."""
     slider: tuple[float, float, float] | None = None
-    """From, to and step; None: its number is typed, or left out."""
+    """It holds from, to and step; None says that its number is typed, or left out."""
     by_hand: float | None = None
-    """Where its slider stands at first, if it counts only while sampling is set by hand."""
+    """Its slider stands here at first, if it counts only while sampling is set by hand."""
     choices: Mapping[Any, Sentence | str] = dataclasses.field(default_factory=dict)
     """Values and their names."""
     open: bool = False
-    """Whether others than the choices may be asked for."""
+    """Others than the choices may be asked for."""
     kept: Literal["everywhere", "own presets", "settings", "nowhere"] = "everywhere"
     """In the settings and all presets; not in those that come with Hearth; in the settings alone."""
     option: str = ""
-    """What the command's help says of it; empty: it has no option."""
+    """The command's help says this of it; empty says that it has no option."""
 
     @property
     def field(self) -> str:
@@ -130,7 +130,7 @@ GUIDES: Final[Mapping[str, Sentence]] = {
     "": say("guide.as-it-is", "Use it as it is"), "edges": say("guide.edges", "Find its edges"),
     "depth": say("guide.depth", "Find its depth"),
 }  # fmt: skip
-"""What is made of a picture before it guides another."""
+"""One of these is made of a picture before it guides another."""
 
 PICTURES: Final = _by_name(
     Setting("width", say_to_all("setting.width", "width"), say("paint.width", "Width"), say("paint.own-size", "Leave empty to use the size above."),
@@ -194,7 +194,7 @@ PICTURES: Final = _by_name(
 )  # fmt: skip
 
 VOLUME: Final = Setting("volume", say_to_all("setting.volume", "volume"), range=(-24.0, 12.0))
-"""How much louder one speaker is than the others, in decibels."""
+"""One speaker is this much louder than the others, in decibels."""
 PACE: Final = Setting("pace", say_to_all("setting.pace", "pace"), range=(0.5, 2.0))
 
 

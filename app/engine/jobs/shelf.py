@@ -52,7 +52,7 @@ class Search:
     album: int = 0
     tag: str = ""
     until_s: float = 0.0
-    """Only what was made before that time."""
+    """Only what was made before that time is found."""
     latest: bool = False
     """Leave out what a script that was edited since has made: of those found, the newest whole result stands for it, and what somebody marked."""
     most: int = 200

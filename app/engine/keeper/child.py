@@ -35,7 +35,7 @@ class Child:
         self._process.start()
         theirs.close()
         self.beat_s = time.monotonic()
-        """When it was last known to be alive."""
+        """It was last known to be alive then."""
 
     @property
     def pid(self) -> int | None:

@@ -22,7 +22,7 @@ class DeathRecord:
     deaths: int = 0
     reached: Mapping[str, int] = field(default_factory=dict)
     avoid: Died | None = None
-    """What the next attempt has to avoid."""
+    """The next attempt has to avoid this."""
     fell_back: bool = False
 
     @property

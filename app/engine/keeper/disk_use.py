@@ -38,7 +38,7 @@ class Use:
     """A thing that takes room."""
 
     name: str
-    """What commands and buttons call it by."""
+    """Commands and buttons call it this."""
     title: Value
     why: Sentence
     """What it is good for, so what goes without it."""
@@ -48,7 +48,7 @@ class Use:
     model: str = ""
     """The model that it alone belongs to, which can be deleted."""
     used_s: float | None = None
-    """When something was last made with it, or when it came; None where that is not asked."""
+    """Something was last made with it then, or it came then; it is None where that is not asked."""
 
     @property
     def target(self) -> Path | None:

@@ -13,7 +13,7 @@ from app.engine.jobs.messages import Order
 from app.engine.keeper.child import Child
 
 STARTS = 3
-"""After this many failed starts in a row, wait longer and longer between starts."""
+"""After this many failed starts in a row, the waits between starts grow longer and longer."""
 AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
 """The wait before the next start; it doubles each time up to the second figure."""
 NO_BEAT_S = 20.0

@@ -43,9 +43,9 @@ SUFFIX: Final = ".hearth.zip"
 LIST: Final = "project.json"
 LIST_BOUNDS: Final = Bounds(most_bytes=64 << 20, depth=16, values=500_000)
 FILE_BYTES: Final = (4 << 30) - 1
-"""What a zip without extensions can hold."""
+"""A zip without extensions can hold no more."""
 PACKED_TIMES, PACKED_BYTES = 8, 64 << 20
-"""How much larger than itself a file may become: Hearth packs nothing but the list."""
+"""A file may become this many times as large, and this many bytes more: Hearth packs nothing but the list."""
 CREATIONS_MOST, VOICES_MOST = 2000, 200
 SIDE_MOST: Final = 16_384
 LONGEST_S: Final = 86_400.0

@@ -36,7 +36,7 @@ class EngineState:
     """How far the check of this machine is: questions answered, of how many."""
     restarts: int = 0
     trouble: Death | None = None
-    """Why the last engine died; None once a job succeeds."""
+    """The last engine died of this; it is None once a job succeeds."""
     gave_up: bool = False
     """It failed to start so often that it is retried only now and then."""
     obstacle: Sentence | None = None

@@ -24,7 +24,7 @@ class WorkQueue:
         self._lock = threading.Lock()
         self._tasks: deque[tuple[TaskId, MaintenanceTask]] = deque()
         self._lent: deque[Run] = deque()
-        """What other machines asked for; only done while nothing else waits."""
+        """Other machines asked for these; they are only done while nothing else waits."""
         self._held: Run | None = None
         """Taken from the queue but not yet given to an engine."""
 

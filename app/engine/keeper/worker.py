@@ -45,7 +45,7 @@ SLEPT_S: Final = 30.0
 ROOM_BYTES: Final = 1 << 30
 """The imports take a fifth of a GiB; with less than this free, they wait until needed."""
 SPARE_BYTES: Final = 640 << 20
-"""What idle work needs to begin: a child that checks the machine takes up to 0.6 GiB."""
+"""Idle work needs this much to begin: a child that checks the machine takes up to 0.6 GiB."""
 SPARE_LEAST_BYTES: Final = 128 << 20
 """With less, it pauses once it has begun: what is free then no longer counts its own child."""
 

@@ -29,7 +29,7 @@ FILES_MOST: Final = 200
 KNOWN_MOST: Final = 256
 """Headers that are remembered."""
 ENCODER_FOLDERS: Final = ("image_encoder", "clip_vision")
-"""What other programs call the folder of image encoders, beside an adapter's or one further up."""
+"""Other programs call the folder of image encoders this, beside an adapter's or one further up."""
 _PLAIN, _PLUS = "image_proj.proj.weight", "image_proj.latents"
 _FIRST_KEY: Final = "ip_adapter.1.to_k_ip.weight"
 _FACE_ID: Final = say("adapter.face-id", "a FaceID adapter, which needs a recogniser of faces")
@@ -41,7 +41,7 @@ _OTHERS: Final[tuple[tuple[str, Value], ...]] = (
 )  # fmt: skip
 """What else goes by that name, by a tensor of each; plain adapters are told before."""
 _FAMILIES: Final = {768: "sd15", 1024: "sd2", 2048: "sdxl"}
-"""By the numbers that a UNet's attention reads of each token."""
+"""A family is told by how many numbers a UNet's attention reads of each token."""
 _HEADS: Final = 16
 _ACTIVATIONS: Final = {1024: "quick_gelu", 1280: "gelu", 1664: "gelu"}
 """The image encoders that people have as one file (CLIP's L, OpenCLIP's H and bigG) compute so, by their width; a folder says it itself."""
@@ -56,7 +56,7 @@ class Adapter:
     """A key of lora_facts.NAMES; empty if its width tells of none: then its load says whether it fits."""
     parameters: int
     reads: Reads
-    """What of the encoder's answer it takes."""
+    """It takes this of the encoder's answer."""
     width: int
     """Numbers that it takes of it."""
 
@@ -70,7 +70,7 @@ class ImageEncoder:
     widths: Mapping[Reads, int]
     parameters: int
     halves: bool
-    """Whether its weights are stored in 16 bits."""
+    """Its weights are stored in 16 bits."""
 
     @property
     def reading_bytes(self) -> int:

@@ -35,7 +35,7 @@ class Fact:
     listed: int = 0
     """Most values where it may be a list; 0: a single value."""
     lists: int = 1
-    """How deep lists may lie in lists."""
+    """Lists may lie this deep in lists."""
 
 
 def _whole(least: int, most: int, listed: int = 0, lists: int = 1) -> Fact:

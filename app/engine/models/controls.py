@@ -40,7 +40,7 @@ _OTHERS: Final[tuple[tuple[str, Value], ...]] = (
     ("adapter.body.0.resnets.0.block1.weight", _T2I), ("body.0.block1.weight", _T2I),
     ("image_proj.proj.weight", _ADAPTER), ("image_proj.latents", _ADAPTER),
 )  # fmt: skip
-"""What else people keep beside control models, by a tensor of each."""
+"""People keep these, too, beside control models; they are told by a tensor of each."""
 _WIDTHS: Final = {1024: "sd2"}
 """Families without a row, by the numbers that their attention reads of each token."""
 
@@ -53,7 +53,7 @@ class Control:
     """A key of lora_facts.NAMES."""
     parameters: int
     original: bool
-    """Whether its tensors have the names of Stable Diffusion's first programs."""
+    """Its tensors have the names of Stable Diffusion's first programs."""
 
     @property
     def weights(self) -> tuple[Path, ...]:

@@ -29,7 +29,7 @@ _ROLES: Final[dict[str, Role]] = {
 }  # fmt: skip
 USUAL_LEVELS: Final = 4
 USUAL_SCALE: Final = 1 << (USUAL_LEVELS - 1)
-"""How far the decoder of every catalog row shrinks a picture, by half from level to level; a local model's is read from its config."""
+"""The decoder of every catalog row shrinks a picture this far, by half from level to level; a local model's is read from its config."""
 LEVELS_MOST: Final = 8
 SIDE_MOST: Final = 8192
 """The largest picture that a model may say it was trained at."""

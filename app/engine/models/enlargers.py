@@ -37,7 +37,7 @@ class Enlarger:
     convolutions: int
     """Between the first and the last."""
     base: Base = "nearest"
-    """What its pixels are added to: the nearest ones, as everywhere; those of a formula, where its file says so."""
+    """Its pixels are added to these: the nearest ones, as everywhere; those of a formula, where its file says so."""
 
     @property
     def reach(self) -> int:

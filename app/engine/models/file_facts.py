@@ -69,24 +69,24 @@ class FileFacts:
     """The name of a family that Hearth has not, of a LoRA its kind."""
     precision: str = ""
     packing: str = ""
-    """How weights are packed, if no loader of single files takes that apart."""
+    """Weights are packed in this way, if no loader of single files takes that apart."""
     gguf: bool = False
     prefix: str = ""
     """Begins the names of the denoiser's tensors."""
     holds: Mapping[str, str] = field(default_factory=dict)
     """Parts beside the denoiser, by the names of the family's pipeline, with what begins the names of their tensors."""
     parameters: int = 0
-    """How many numbers the denoiser has; the next field: how many lie in its linear layers."""
+    """The denoiser has this many numbers, of which `linear` lie in its linear layers."""
     linear: int = 0
     table: tuple[int, ...] = ()
-    """How many words a text encoder has, and the width of each."""
+    """A text encoder has this many words, and each has this width."""
     guided: bool = False
-    """Whether it takes guidance as a number."""
+    """It takes guidance as a number."""
     prediction: Prediction = ""
     """Empty: as its family."""
     zero_snr: bool = False
     few_steps: bool = False
-    """Whether its name or its makers' words say that it needs only a few steps."""
+    """Its name or its makers' words say that it needs only a few steps."""
     whole_steps: bool = False
     """Whether they say that it is a base model, which needs all."""
 

@@ -180,7 +180,7 @@ class Finder:
     told: dict[Found, Told] = field(default_factory=dict)
     doubles: Mapping[Path, Path] = field(default_factory=dict)
     looked: bool = False
-    """Whether the list is complete."""
+    """The list is complete."""
     reading: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -21,9 +21,9 @@ from app.launcher import slot_lock
 
 CLIENT: Final = "app.engine.models.hub_process"
 UNWIND_S: Final = 1.0
-"""How long a child whose parent leaves or is gone may take to end its writes and give back its locks."""
+"""A child whose parent leaves or is gone may take this long to end its writes and give back its locks."""
 PATIENCE_S: Final = 60.0
-"""For an answer that is no download."""
+"""An answer that is no download may take this long."""
 _NO_KEYRING: Final = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
 Act = Literal["download", "line", "token"]
 

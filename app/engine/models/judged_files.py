@@ -20,7 +20,7 @@ SETTINGS: Final = frozenset({
     "model_index.json", "config.json", "scheduler_config.json", "tokenizer_config.json", "special_tokens_map.json", "preprocessor_config.json",
     "processor_config.json", "generation_config.json", "adapter_config.json", "starter.json",
 })  # fmt: skip
-"""What libraries read of a model besides words and weights."""
+"""Libraries read these of a model besides words and weights."""
 READ: Final = frozenset({".json", ".safetensors", ".gguf", ".txt", ".model", ".jinja"})
 """Kinds of files that may be read of a model."""
 INDEX: Final = Bounds(most_bytes=16 << 20, depth=4, values=safetensors.TENSORS_MOST, unique=True)

@@ -26,7 +26,7 @@ from app.engine.models.model import Companion, Model
 from app.engine.models.voice_limits import VoiceLimits, read_limits
 
 WAIT_S: Final = 4.0
-"""How long somebody waits for a path that is looked at. After that nobody does, until its disk has answered."""
+"""Somebody waits this long for a path that is looked at. After that nobody does, until its disk has answered."""
 THREADS_MOST: Final = 64
 """Looks that may hang at once. None can be ended: not even a signal reaches a thread that waits for a dead disk."""
 AT_ONCE: Final = 32
@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
     name: str
     plain: bool
-    """Whether it takes room itself, as a link does not."""
+    """It takes room itself, as a link does not."""
     device: int
     number: int
     bytes: int
@@ -82,7 +82,7 @@ class _Look:
     ended: threading.Event = field(default_factory=threading.Event)
     seen: Seen = Seen()
     late: bool = False
-    """Whether somebody waited in vain."""
+    """Somebody waited in vain."""
 
 
 _lock = threading.Lock()

@@ -29,15 +29,15 @@ VECTORS_MOST: Final = 128
 """The most vectors of an embedding: more would fill the prompt."""
 SD2: Final = "sd2"
 NAMES: Final[Mapping[str, str]] = {**{each.name: each.short for each in FAMILIES.values()}, SD2: "SD 2", "other": "another kind of model"}
-"""What families are called, also those that Hearth does not paint with."""
+"""Families have these names, also those that Hearth does not paint with."""
 _WRITTEN: Final = (
     *((begin, each.name) for each in FAMILIES.values() for begin in each.written_as),
     ("stable-diffusion-v2", SD2),
     ("sd_v2", SD2),
 )
-"""How `modelspec.architecture` begins, or kohya's `ss_base_model_version`."""
+"""`modelspec.architecture` begins so, or kohya's `ss_base_model_version`."""
 _CROSS: Final[Mapping[int, str]] = {**{each.lora_width: each.name for each in FAMILIES.values() if each.lora_width}, 1024: SD2}
-"""By the numbers that a UNet's attention reads of each token."""
+"""A family is told by how many numbers a UNet's attention reads of each token."""
 _VECTORS: Final = (768, 1024)
 """Numbers of an embedding's vectors, where one list of them tells the family; SDXL's has two."""
 _CROSS_NAME: Final = re.compile(r"attn2[._]to_[kv](?:\.lora)?[._](?:lora_down|lora_A|down)(?:\.default)?\.weight$")
@@ -55,7 +55,7 @@ class LoraFacts:
     triggers: tuple[str, ...] = ()
     """Words that its makers say bring it out."""
     tags: tuple[str, ...] = ()
-    """What its pictures were tagged with, the most frequent first."""
+    """Its pictures were tagged with these, the most frequent first."""
     trouble: Sentence | None = None
     """Why it cannot be used."""
 

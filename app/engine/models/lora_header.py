@@ -23,7 +23,7 @@ FACTS: Final = {
 }  # fmt: skip
 """Each number that says something about a LoRA; of a pattern, those by the names of layers."""
 SETTINGS: Final = "lora_adapter_metadata"
-"""Where diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""
+"""Here diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""
 BOUNDS: Final = Bounds(most_bytes=4 << 20, depth=8, values=100_000, unique=True)
 _FORMS: Final = {"F64": "<d", "F32": "<f", "F16": "<e"}
 SCALES_MOST: Final = 20_000

@@ -15,10 +15,10 @@ from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
 ModelKind = Literal["speech", "picture", "hearing", "seeing"]
-"""What a model is for: a kind of job, hearing what was said, or reading pictures for others."""
+"""A model is for a kind of job, for hearing what was said, or for reading pictures for others."""
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
-"""What libraries make while they load a folder, and not of a single file."""
+"""Libraries make these while they load a folder, and not of a single file."""
 GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
@@ -124,7 +124,7 @@ class Model:
     note: Sentence | None = None
     cache_bytes: int = 0
     frames_per_s: float = 0.0
-    """How many steps a voice takes for a second of sound, each of which reads all weights; 0: no forecast is made before it is here."""
+    """A voice takes this many steps for a second of sound, each of which reads all weights; 0 says that no forecast is made before it is here."""
     single_file: bool = False
     gguf: bool = False
     beside: tuple[tuple[str, str], ...] = ()
@@ -132,9 +132,9 @@ class Model:
     scheduler: tuple[tuple[str, str | float | bool], ...] = ()
     """What of its scheduler's settings is not its family's."""
     precision: str = ""
-    """In which a single file's weights are, for people; its plan is made as for any."""
+    """A single file's weights are in this precision, for people; its plan is made as for any."""
     needs: ConfigNeeds | None = None
-    """What a local model's config says of its needs; the catalog's are read where they lie."""
+    """A local model's config says this of its needs; the catalog's are read where they lie."""
 
     @property
     def is_local(self) -> bool:

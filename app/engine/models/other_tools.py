@@ -18,7 +18,7 @@ from app.base.path_checks import is_file, size_bytes
 from app.base.regular_file import open_regular
 
 Role = Literal["model", "lora", "part", "embedding", "control", "adapter"]
-"""What a program keeps in a folder; a part is a VAE or a text encoder, a control a ControlNet, an adapter an IP-Adapter."""
+"""A program keeps this in a folder; a part is a VAE or a text encoder, a control a ControlNet, an adapter an IP-Adapter."""
 Layout = Mapping[str, Role]
 """Folders below a program's own, with `/`."""
 
@@ -72,7 +72,7 @@ _CLONED: Final = {
 }  # fmt: skip
 """The names under which people have these programs."""
 _BASES: Final = ("", "Documents", "Desktop", "Downloads", "AI", "ai", "git", "src", "Projects", "projects", "Apps", "apps", "Programs")
-"""Where in a home they put them."""
+"""People put them here in a home."""
 _DRIVES: Final = ("C:/", "D:/", "E:/")
 SETTINGS_MOST_BYTES: Final = 64 << 10
 """The most bytes of another program's settings."""

@@ -38,7 +38,7 @@ class Setup:
     chunk: Chunk = AUTO
     verdicts: Verdicts = field(default_factory=dict)
     yields: bool = False
-    """For a guest, as in `make_plan`."""
+    """The plan is for a guest, as in `make_plan`."""
 
     def plan(self, model: Model, request: Request | None = None) -> Plan:
         return make_plan(self.home, self.hardware, model, self.choice, self.verdicts, request, chunk=self.chunk, yields=self.yields)

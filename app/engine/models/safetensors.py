@@ -32,7 +32,7 @@ BITS: Final[dict[str, int]] = {
     "BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64, "F16": 16, "BF16": 16, "F32": 32, "F64": 64,
     "C64": 64, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
 }  # fmt: skip
-"""How many bits a value takes, by the format's names."""
+"""A value takes this many bits, by the format's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Entry:
 class Header:
     entries: dict[str, Entry]
     begins: dict[str, int]
-    """Where each tensor's bytes begin, behind `data_at`."""
+    """Each tensor's bytes begin here, behind `data_at`."""
     data_at: int
     words: dict[str, str]
-    """What its makers wrote about it."""
+    """Its makers wrote this about it."""
 
 
 def read_header(path: Path) -> dict[str, Entry]:

@@ -17,7 +17,7 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import Quantised
 
 GET: Final = "get:dia-1.6b"
-"""What helps where a voice is damaged and cannot be fetched again: this one can."""
+"""It helps where a voice is damaged and cannot be fetched again: this one can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class VoiceFamily:
     package: str
     title: str = ""
     guided: bool = False
-    """Whether guidance makes it compute two rows at once."""
+    """Guidance makes it compute two rows at once."""
     quantised: tuple[Quantised, ...] = ()
-    """What its weights can be made into when they are loaded."""
+    """Its weights can be made into these when they are loaded."""
     plain: bool = True
-    """Whether its weights are held as they compute and where they compute: nothing widens or sends them layer by layer, or captures a row."""
+    """Its weights are held as they compute and where they compute: nothing widens or sends them layer by layer, or captures a row."""
     checks: str = ""
     """A module with more `questions` that a machine is asked."""
     starter_check: str = ""

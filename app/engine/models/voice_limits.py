@@ -27,8 +27,8 @@ LONGEST_LEAST_S: Final = 0.5
 BYTES_LEAST: Final = 64
 """The least of text at once: a tag, the closing one and some words, twice."""
 PART_BYTES: Final = (8, 1024)
-"""How much text a part has, at least and at most. Less is no word; with more, as with a script in
-thousands of parts, a look at each press of a key takes too long."""
+"""A part has this much text, at least and at most. Less is no word; with more, as with a script in thousands of parts, a look at each press of a key
+takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class VoiceLimits:
     bytes_per_s: float = 14.5
     nonverbals: frozenset[str] = NONVERBALS
     carries: bool = True
-    """Whether it continues the voices of its prompt. If not, each tag is a fixed voice."""
+    """It continues the voices of its prompt. If not, each tag is a fixed voice."""
     clip_most_s: float = 15.0
     """The most of a voice clip that it follows; the rest is cut."""
     letters: Path | None = None
@@ -73,16 +73,16 @@ class VoiceLimits:
     signs_per_s: float | None = None
     """Sounds, blanks and marks a second, measured, for a voice that reads sounds: a closer estimate than bytes."""
     silence_s: float = 0.0
-    """What a part has beside its text."""
+    """A part has this much beside its text."""
     outgrown: float = 2.2
     """A part that takes so many times its forecast is no longer its text; math.inf: it may last as long as it likes. Dia's lengths were not
     measured: it may laugh, or wait."""
     edition: str = ""
     """The edition of the weights that come with Hearth: a part saved under another one is spoken anew."""
     imitates: bool = True
-    """Whether it follows clips at all."""
+    """It follows clips."""
     needs_transcript: bool = True
-    """Whether it must be told what is said in a clip."""
+    """It must be told what is said in a clip."""
     own_voices: frozenset[str] | None = None
     """Clips it can follow: only those spoken by these models; None: any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)

@@ -21,9 +21,9 @@ from app.engine.models.picture_families import FAMILIES
 AT_ONCE: Final = 4
 """Eight were no quicker than four."""
 CARD_PIXELS: Final = 512 * 512
-"""How many pixels a picture on a card or Metal has that is small: up to this size starting a kernel takes as long as much of its work."""
+"""A small picture on a card or Metal has no more pixels: up to this size starting a kernel takes as long as much of its work."""
 PROCESSOR_PIXELS: Final = 256 * 256
-"""How many pixels a small model's picture has on the processor, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
+"""A small model's picture on the processor has no more pixels, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
 ALL_SHARE: Final = 0.72
 """Time of as many at once on the processor, decoded, as a share of one by one (docs/speed-pictures.md)."""
 _WEIGHED: Final = (

@@ -15,7 +15,7 @@ from app.engine.jobs.events import Step
 from app.engine.models.model import Model
 
 BESIDE_BYTES: Final = 128 << 20
-"""For what the driver and its libraries take beside torch's tensors: kernels, workspaces."""
+"""The driver and its libraries take this much beside torch's tensors: kernels, workspaces."""
 FULL_BYTES: Final = 256 << 20
 """A card with less than this free is full: the driver keeps some to itself."""
 CRAWL: Final = 4.0

@@ -29,7 +29,7 @@ from app.engine.models.loading.packed_linears import FewLinesLinear, pack_linear
 from app.engine.session.packed_weights_check import unpack
 
 COLUMNS: Final = 2048
-"""How many columns Dia's layers have."""
+"""Dia's layers have this many columns."""
 COMPARED: Final = ((1, 32), (3, 224), (16, 256), (77, 2048), (1028, 512), (50, 8192))
 """Weights that are compared: rows that fill no group of threads, columns that fill no read of one, one of Dia's longest sums."""
 TIMED: Final = ((2048, 2048, 1), (2048, 2048, 2), (16384, 2048, 2), (2048, 8192, 2))

@@ -37,7 +37,7 @@ class Held:
     model: Model
     loaded: LoadedModel
     bytes: int
-    """How many bytes its weights take on the device."""
+    """Its weights take this many bytes on the device."""
 
 
 class ModelHolder:

@@ -27,7 +27,7 @@ from app.engine.models.loading.packed_linears import BITS, GROUP, lines_dtype, p
 from app.engine.session.loaded_models import THREADS
 
 LINES: Final = (2, 80)
-"""How many lines a row of speech with guidance has, and a prompt."""
+"""A row of speech with guidance has the first number of lines, and a prompt the second."""
 COMPARED: Final = ((128, 160), (256, 8192))
 """Weights that are compared: a small one whose sides differ, and one of Dia's longest sums; with more of them, float64 would take much memory."""
 ROUNDS: Final = 7

@@ -13,7 +13,7 @@ import torch
 _TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 """glibc has it, musl does not."""
 _EMPTY_HOST_CACHE: Final = getattr(torch.accelerator, "empty_host_cache", None)
-"""Returns memory that was locked for a card; older torch keeps it."""
+"""It returns memory that was locked for a card; older torch keeps it."""
 
 
 def release() -> None:

@@ -23,7 +23,7 @@ class Codec(Protocol):
     """Sound to codes and back. Codes are a tensor (frames, channels) of whatever the family's model makes."""
 
     device: str
-    """Where it computes; elsewhere than the voice's, it does so beside the loop, in a thread of its own."""
+    """It computes there; elsewhere than the voice, it does so beside the loop, in a thread of its own."""
     rate: int
     hop: int
     """Samples of a frame."""

@@ -42,7 +42,7 @@ Ticks and the system monitor, which nobody reads here, would wake every idle mac
 TASKS_MOST: Final = 2
 """That a helper has at once: one in its engine, and one that waits there or whose results travel."""
 BLOCK_BYTES: Final = 1 << 20
-"""How much of a file goes in one message."""
+"""So much of a file goes in one message."""
 
 
 def serve(module: str, connection: Connection, arguments: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ MESSAGE_BYTES: Final = 64 << 20
 """Files travel in blocks of 1 MiB; a task's text is a script of a million letters at most."""
 HANDSHAKE_S: Final = 10.0
 HANDSHAKES_MOST: Final = 16
-"""At the same time, with one address: strangers would otherwise take up the connections that a process may have."""
+"""No address may have more at the same time: strangers would otherwise take up the connections that a process may have."""
 
 
 def set_bounds(message_bytes: int) -> None:

@@ -26,12 +26,12 @@ from app.machines.joining.versions import find_difference, parse_versions, read_
 MESSAGE_BYTES: Final = RESULT_BYTES + (1 << 20)
 """Results come whole; this cluster is its owner's, who lets Hearth in."""
 PICKLED: Final = frozenset({("builtins", "bytes")})
-"""What results name beside dask's own: the content of files."""
+"""Results name this beside dask's own: the content of files."""
 LOOK_S: Final = 1.0
-"""How often is looked who is there."""
+"""It looks so often who is there."""
 FACTS_S: Final = 5.0
 ANSWER_S: Final = 30.0
-"""For an answer of one worker."""
+"""One worker's answer is waited for so long."""
 _log = logging.getLogger("hearth.machines")
 
 

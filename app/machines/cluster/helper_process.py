@@ -169,7 +169,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
 
 
 TOLD_S: Final = 1.0
-"""How often the keeper's process is told how far it is."""
+"""The keeper's process is told so often how far it is."""
 _PART: Final = ".part"
 
 
@@ -212,7 +212,7 @@ class ModelFetch:
 
 
 ANSWER_S: Final = 120.0
-"""For one answer of the main machine, which may be busy; then the task counts as lost there."""
+"""One answer of the main machine, which may be busy, is waited for so long; then the task counts as lost there."""
 Ask = Callable[..., dict[str, Any]]
 """Asks the main machine by the name of an operation; raises Reschedule where it does not answer, or no longer wants this task from here: the
 task goes back."""

@@ -28,12 +28,12 @@ RESULT_BYTES: Final = 1 << 30
 """The most bytes of all results of a task; hours of sound."""
 RESULTS_MOST: Final = 64
 WAITING_MOST: Final = 8
-"""How many of a task's begun files wait until Hearth has looked at them."""
+"""So many of a task's begun files wait until Hearth has looked at them."""
 QUESTION_LETTERS: Final = 100
 REFUSALS_MOST: Final = 3
-"""How often a task's blocks may be refused; then it ends without a result."""
+"""A task's blocks may be refused so often; then it ends without a result."""
 FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.[a-z0-9]{1,11}")
-"""What the file of a result may be called; no path in disguise."""
+"""A result's file must be called so; no path in disguise passes."""
 
 
 @dataclass(slots=True)
@@ -51,10 +51,10 @@ class Arriving:
 @dataclass(slots=True)
 class Task:
     files: dict[str, str]
-    """What it needs, by hash."""
+    """It needs these, by hash."""
     results: Arriving
     begun: Arriving
-    """What of it is made so far, from which another machine would go on."""
+    """So much of it is made so far, from which another machine would go on."""
     future: Any = None
     machine: str = ""
     refusals: int = 0

@@ -24,7 +24,7 @@ from app.machines.joining.register import Register
 
 HELLO: Final = "hearth_hello"
 REMOVED: Final = {"refused": "removed"}
-"""What a machine that is not in the register is told in place of a greeting."""
+"""A machine that is not in the register is told this in place of a greeting."""
 OWN: Final = frozenset({HELLO, "hearth_begin", "hearth_fetch", "hearth_keep", "hearth_end"})
 """Hearth's own operations, for helpers."""
 ADDRESSED: Final = frozenset({"register-worker", "heartbeat_worker", "unregister"})
@@ -34,7 +34,7 @@ CLIENT: Final = frozenset({"register-client", "identity"})
 STREAMED: Final = frozenset(
     {"task-finished", "task-erred", "reschedule", "keep-alive", "log-event", "worker-status-change", "release-worker-data"}
 )  # fmt: skip
-"""What a worker of Hearth's says within its stream; the rest of dask's is about results of others and tasks that are stolen."""
+"""A worker of Hearth's says these within its stream; the rest of dask's is about results of others and tasks that are stolen."""
 KEY_LETTERS: Final = 200
 """The most letters of a task's name."""
 NO_METRICS: Final[Mapping[str, Any]] = {

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 MESSAGE_BYTES: Final = 16 << 10
 """A request to sign takes half a KiB, a certificate one."""
 PATIENCE_S: Final = 15.0
-"""For all of one conversation."""
+"""All of one conversation may take so long."""
 
 
 class Broken(Exception):

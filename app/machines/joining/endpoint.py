@@ -26,11 +26,11 @@ VALID_S: Final = 600.0
 WRONG_MOST: Final = 20
 """Wrong secrets before the code ends: a person needs two or three tries, and 20 of 2 ** 80 find nothing."""
 WRONG_S: Final = 0.5
-"""How long the answer to a wrong secret is held back."""
+"""The answer to a wrong secret is held back so long."""
 AT_ONCE, EACH_AT_ONCE = 16, 4
 """Conversations at the same time, and those with one address; others are sent away, and may try again."""
 HELLO_S: Final = 3.0
-"""In which a stranger says its first word; who does not would take the place of others."""
+"""A stranger says its first word within this; who does not would take the place of others."""
 TICK_S: Final = 0.2
 
 

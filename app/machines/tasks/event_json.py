@@ -26,7 +26,7 @@ _DEPTH_MOST: Final = 12
 NUMBER_MOST: Final = 2**53
 """Larger than any number of bytes, steps or seconds, and still exact as a float."""
 _LEAST: Final = {"total": 1, "parts": 1, "at_once": 1}
-"""What the page divides by; all other numbers of an event are 0 or more."""
+"""The page divides by these, so they are no less; all other numbers of an event are 0 or more."""
 SIDE: Final = 256
 """The longest side of a preview, as it is sent."""
 SIDE_MOST: Final = 512

@@ -30,7 +30,7 @@ class Portable:
     clip, `known`, the ready voices heard in that, `cast`, both of each voice of its cast, and `begun`, the hash of what is made of it so far, by
     name. Its model has a name of portable_models.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
     files: Mapping[str, Path]
-    """Where those files are here, by hash."""
+    """Those files are at these paths here, by hash."""
     words: str
     """The prompt or script, as the list of machines shows it."""
 

@@ -21,12 +21,12 @@ PAGE: Final = (
     r"/|/config/?|/theme\.css|/favicon\.ico|/robots\.txt|/manifest\.json|/(assets|static|svelte)/[\w./-]+"
     r"|/gradio_api/(startup-events|queue/(join|data)|run/predict|upload|upload_progress|cancel|reset/?|theme\.css|heartbeat/[\w-]+|file=.+)"
 )
-"""What the Speak and Paint page asks of Gradio, as recorded in a browser: all that guests reach."""
+"""The Speak and Paint page asks this of Gradio, as recorded in a browser; guests reach no more of it."""
 IN_USE: Final = re.compile(
     PAGE + r"|/pwa_icon(/\w+)?|/login_check/?"
     r"|/gradio_api/(queue/status|(run|api)/[\w-]+/?|call/(v2/)?[\w-]+(/\w+)?/?|info/?|app_id/?|user/?|token/?|login_check/?|mcp(/.*)?)"
 )
-"""What else Gradio's clients and assistants ask for; the rest of Gradio (proxies, recordings, its own assistant) is not reachable."""
+"""Gradio's clients and assistants ask for this too; the rest of Gradio (proxies, recordings, its own assistant) is not reachable."""
 BODY: Final = Bounds(most_bytes=8 << 20)
 """The bounds of a request to Gradio: the fields of a tab. Files go to /upload."""
 STUMBLED: Final = say(

@@ -25,7 +25,7 @@ COMMON: Final = re.compile(
     r"[\s_-]+|hearth|pass(word|wort|wd|code)?|letmein|welcome|willkommen|iloveyou|admin(istrator)?|secret|login|master|dragon|monkey|football"
     r"|baseball|superman|batman|princess|sunshine|shadow|michael|computer|internet|default|changeme|guest|user|owner|test|woaini"
 )
-"""What everybody tries first."""
+"""Everybody tries these first."""
 ROWS: Final = ("abcdefghijklmnopqrstuvwxyz", "01234567890", "qwertyuiop", "qwertzuiop", "azertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -36,7 +36,7 @@ class Guesses:
     the secret. A generated password has 47.5 bits: at 5,000 guesses a second it takes 600 years on average."""
 
     wrong: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By household: how many, and when the last one was; the oldest household first."""
+    """It holds by household how many there were, and when the last one was; the oldest household comes first."""
     held: Counter[str] = field(default_factory=Counter)
 
     def add_wrong(self, household: str, now_s: float) -> float:

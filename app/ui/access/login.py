@@ -43,9 +43,9 @@ LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
 """Served without a login: Gradio's start-up request, a second start's ping, the login page's icon. No secrets."""
 GRADIO_LOGIN: Final = "/login"
-"""Where Gradio's client sends `auth=`."""
+"""Gradio's client sends `auth=` there."""
 WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
-"""Where the API key works besides below the APIs: what Gradio's client asks for, and the files that OpenAI's answers link to. Browsers never send
+"""The API key works here too, besides below the APIs: Gradio's client asks for these, and OpenAI's answers link to such files. Browsers never send
 a key by themselves."""
 TICKET: Final = "t"
 TICKET_S: Final = 60.0
@@ -113,15 +113,15 @@ class Logins:
     password_digest: bytes
     owner: bool
     until_s: float | None = None
-    """By `clock`; all logins end then."""
+    """All logins end then, by `clock`."""
     api_key_digest: bytes | None = None
-    """By `digest_key`."""
+    """`digest_key` makes it."""
     secure: bool = False
     """Served to the outside over https: the cookie is then marked Secure."""
     clock: Callable[[], float] = time.monotonic
     by_token: dict[bytes, Login] = field(default_factory=dict)
     tickets: tuple[tuple[str, float], ...] = ()
-    """What lets in without the password, with when it was drawn: the last two."""
+    """The last two let in without the password; each is kept with when it was drawn."""
     guesses: Guesses = field(default_factory=Guesses)
     behind_tunnel: bool = False
     """Served through a tunnel, which tells a guest's address."""

@@ -32,16 +32,16 @@ GRACE_S: Final = 20.0
 SLOWEST_BYTES_PER_S: Final = 8 << 10
 """After GRACE_S a body must have arrived at least this fast."""
 IDLE_S: Final = 10.0
-"""How long a connection may stay open without a complete request."""
+"""A connection may stay open so long without a complete request."""
 LAST_ANSWERS_S: Final = 2
-"""How long a server that ends waits for the answers it is sending."""
+"""A server that ends waits so long for the answers it is sending."""
 IDLE_MOST: Final = 1000
-"""How many may at once; launch.py asks for four times as many open files."""
+"""So many connections may wait at once; launch.py asks for four times as many open files."""
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d+)?")
 LENGTH: Final = re.compile(r"[0-9]{1,18}")
 SECURITY_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "SAMEORIGIN"}
 NONCE: Final = "hearth.nonce"
-"""Where a request's scope has the word that lets a script stand in the page that answers it."""
+"""A request's scope has the word there that lets a script stand in the page that answers it."""
 POLICY: Final = "; ".join((
     "default-src 'self'",
     "script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",  # Gradio makes functions of its events' scripts, Pixi of its shaders
@@ -104,7 +104,7 @@ class Guard:
     ) -> None:
         self._app, self._is_own_host, self._most_bytes, self._with_key = app, is_own_host, most_bytes, with_key
         self._turn = asyncio.Lock()
-        """Whose turn it is among long bodies: one piece of one of them each time round the loop, else they all take it at once, and the page waits."""
+        """Long bodies take turns: one piece of one of them each time round the loop, else they all take it at once, and the page waits."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -232,7 +232,7 @@ def parse_host(netloc: str) -> str:
 async def close_idle_connections(server: Any, idle_s: float = IDLE_S, every_s: float = 1.0) -> None:
     """Close connections without a complete request while uvicorn's `server` runs: it reads headers before any middleware does."""
     since: dict[Any, tuple[Any, float]] = {}
-    """By connection: its last request, and when it started waiting for the next."""
+    """It holds by connection its last request, and when it started waiting for the next."""
     while not server.should_exit:
         now_s = time.monotonic()
         idle = {each: each.cycle for each in server.server_state.connections if each.cycle is None or each.cycle.response_complete}

@@ -29,7 +29,7 @@ from app.base.trouble import Trouble
 WAIT_S: Final = 30.0
 PROGRAM_BYTES: Final = 64 << 20
 QUOTE_LETTERS: Final = 200
-"""How much of a server's own message is quoted."""
+"""So many letters of a server's own message are quoted."""
 WATCHDOG: Final = """
 import os, subprocess, sys, threading
 try:

@@ -64,7 +64,7 @@ HARMLESS: Final[Harmless] = {
     "initial_noise_multiplier": (1,), "include_init_images": (False,), "latent_mask": ("",), "clip_skip": (0, 1), "disable_extra_networks": (False,),
     "override_settings_restore_afterwards": (True,),
 }  # fmt: skip
-"""What A1111 has and Hearth does not: values that ask for nothing. What A1111 does not have either is passed over, as it does."""
+"""A1111 has these fields and Hearth does not: the values ask for nothing. What A1111 does not have either is passed over, as it does."""
 STRETCHED, CROPPED = 0, 1
 """A1111's ways to fit a start picture, of those that Hearth has."""
 

@@ -266,7 +266,7 @@ SHOWN_FIELDS: Final[Mapping[type[Event], tuple[str, tuple[str, ...]]]] = {
     PartDone: ("part", ("index", "total", "seconds", "seed")),
     Preview: ("preview", ("step",)),
 }
-"""By event: its name for clients, and the fields that they get."""
+"""Each event has a name for clients, and the fields that they get."""
 
 
 def describe_event(event: Event) -> dict[str, Any] | None:

@@ -47,7 +47,7 @@ HARMLESS: Final[Harmless] = {
     "instructions": ("",), "user": None, "normalization_options": None, "lang_code": ("", "a", "b", "en", "en-us", "en-gb"),
     "volume_multiplier": (1,), "return_download_link": (False,), "download_format": ("",),
 }  # fmt: skip
-"""What OpenAI's clients and Kokoro-FastAPI's send beside what Hearth does."""
+"""OpenAI's clients and Kokoro-FastAPI's send these beside what Hearth knows."""
 
 
 class SpeechAsked(Programs):

@@ -40,7 +40,7 @@ HARMLESS: Final[Harmless] = {
     "user": None, "moderation": None, "quality": ("", "auto", "standard"), "style": ("", "vivid"), "background": ("", "auto", "opaque"),
     "input_fidelity": ("", "low"),
 }  # fmt: skip
-"""What OpenAI's clients send beside what Hearth does."""
+"""OpenAI's clients send these beside what Hearth knows."""
 LINKED: Final = ("dall-e-2", "dall-e-3")
 """Models that answer with links where nothing else is asked for."""
 PARTIAL_MOST: Final = 3
@@ -83,11 +83,11 @@ class Answer:
     """How an answer is written."""
 
     noun: str
-    """What its events are called by: image_generation or image_edit."""
+    """Its events are called by it: image_generation or image_edit."""
     wanted: Wanted
     links: bool
     partial: int
-    """How many pictures are sent before the last one, at most."""
+    """At most so many pictures are sent before the last one."""
 
 
 async def answer_generation(desk: Desk, asked: Request, person: Person, given: PictureAsked) -> Response:

@@ -34,7 +34,7 @@ from app.ui.state.person import Person, who
 
 EVENTS: Final = "text/event-stream"
 Handler = Callable[..., Awaitable[Response]]
-"""Takes desk, request, person and, if the route has a schema, what was asked."""
+"""It takes desk, request, person and, if the route has a schema, what was asked."""
 Row = tuple[str, str, Handler, type[Schema] | None]
 RETRY: Final = {"Retry-After": "10"}
 """In seconds: a job takes longer, but clients give up after a few tries."""

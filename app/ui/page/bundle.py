@@ -29,7 +29,7 @@ SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\
 @dataclass(frozen=True, slots=True)
 class Bundle:
     name: str
-    """Holds a hash of the content, so that browsers may cache it forever."""
+    """It holds a hash of the content, so that browsers may cache it forever."""
     content: bytes
 
 

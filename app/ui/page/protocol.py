@@ -41,7 +41,7 @@ Call = Literal[
     "paint.back", "paint.kept", "paint.noloras", "paint.noseed",
     "machine.stop", "machine.typed", "machine.knee", "machine.forget", "machine.loaded",
 ]  # fmt: skip
-"""What scripts ask of a tab's handlers (app/ui/tabs/script_calls.py): the tab, and what to do."""
+"""Scripts ask this of a tab's handlers (app/ui/tabs/script_calls.py): each names the tab, and what to do."""
 
 NUMBERS: Final[Mapping[Call, str]] = {
     "speak.restore": "creation",
@@ -193,7 +193,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/disk/{act}": ("look", "move", "back", "cancel", "one", "delete", "where"),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
-"""What the routes that do something take as their last word."""
+"""The routes that do something take these as their last word."""
 
 SWITCHES: Final = ("help", "language", "chime", "light")
 """Values of data-h-act: the switches in the head."""

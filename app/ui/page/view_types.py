@@ -394,7 +394,7 @@ class TurnView(TypedDict):
     name: str
     text: str
     said: str
-    """What the voice says in its place, where that is something else."""
+    """The voice says this in its place, where that is something else."""
 
 
 class ActorView(TypedDict):
@@ -416,7 +416,7 @@ class DraftView(TypedDict):
     state: Literal["same", "changed", "other"]
     lines: list[LineView]
     fresh: int
-    """How many parts are to be spoken."""
+    """So many parts are to be spoken."""
 
 
 class PromptView(TypedDict):
@@ -624,7 +624,7 @@ class CreationView(MadeView, ToldView):
     parts: bool
     peaks: Sequence[float]
     earlier: int
-    """How many takes of the same lie behind it."""
+    """So many takes of the same lie behind it."""
 
 
 class NamedModelView(TypedDict):
@@ -652,7 +652,7 @@ class ShelfView(TypedDict):
     albums: list[AlbumView]
     tags: Sequence[str]
     kept: NotRequired[KeptPartsView]
-    """For the owner alone, as the next."""
+    """Only the owner gets it, as the next one."""
     before: NotRequired[str | None]
     """The project that was open before another was opened; empty: none had a name."""
 
@@ -978,4 +978,4 @@ Answers = TypedDict(
         "hearth/share": ShareView,
     },
 )
-"""What a route answers that sends something to be shown."""
+"""The routes that send something to be shown answer so."""

@@ -49,7 +49,7 @@ from app.ui.page.view_types import (
 )
 
 VOICES_FOLDER: Final = "voices"
-"""Where ready and saved voices lie, each named after itself."""
+"""Ready and saved voices lie in a folder of this name, each named after itself."""
 PEAK_FRAMES: Final = 1 << 16
 """So many frames of each bar are looked at for its peak: all of them up to two minutes of speech at 44,100 Hz."""
 

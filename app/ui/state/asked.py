@@ -47,7 +47,7 @@ class Programs(Asked):
 
 
 Harmless = Mapping[str, Sequence[Any] | None]
-"""By a field that Hearth has none for: the values that ask for nothing; None: whatever it is, the result is the same."""
+"""It holds, by a field that Hearth has none for, the values that ask for nothing; None: whatever it is, the result is the same."""
 A = TypeVar("A", bound=Asked)
 
 

@@ -17,7 +17,7 @@ from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 
 CHAPTERS_MOST: Final = 200
-"""How many are begun at once: a job each, and the queue takes a few more."""
+"""No more are begun at once: each is a job, and the queue takes a few more."""
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from app.ui.state.person import Person
 
 PAUSE_MOST_S: Final = 30.0
 Deed = Callable[[str, Sequence[Place]], str]
-"""What changes a script, by where its parts stand."""
+"""It changes a script, by where its parts stand."""
 
 
 @dataclass(frozen=True, slots=True)

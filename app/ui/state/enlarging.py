@@ -22,7 +22,7 @@ from app.engine.kinds import is_heard
 from app.engine.models.enlargers import find_enlarger, locate_enlarger, read_enlarger
 
 PIXELS_MOST: Final = 100_000_000
-"""As many as any picture may have that Hearth opens again."""
+"""Hearth opens no picture again that has more."""
 _log = logging.getLogger(__name__)
 
 

@@ -91,7 +91,7 @@ class Compared:
     spoken: EndedScript
     parsed: ParsedScript
     wanted: SpeechRequest | None = None
-    """What speaks only what has changed; None if nothing has, or no part fits."""
+    """It speaks only what has changed; it is None if nothing has, or no part fits."""
     same: bool = False
 
 

@@ -22,7 +22,7 @@ from app.ui.state.person import who
 REFUSED: Final = 409
 """HTTP status of a Trouble that has none of its own."""
 Handler = Callable[..., Any]
-"""Takes what the route belongs to, the request and, if the route has a schema, what was asked; may be a coroutine."""
+"""It takes what the route belongs to, the request and, if the route has a schema, what was asked; it may be a coroutine."""
 
 
 def route(

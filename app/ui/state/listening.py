@@ -25,7 +25,7 @@ from app.ui.state.jobs_desk import EndedScript, JobsDesk
 from app.ui.state.person import Person
 
 TRIES: Final = 3
-"""How often a part is spoken again at most."""
+"""A part is spoken again at most so often."""
 _log = logging.getLogger(__name__)
 
 

@@ -24,7 +24,7 @@ from app.engine.models.model import Model
 from app.ui.state.settings import Settings
 
 SHOWN_MOST: Final = 40
-"""How many are shown of those that are found; more are a matter of searching."""
+"""So many are shown of those that are found; more are a matter of searching."""
 CHOSEN: Final = Bounds(most_bytes=64 << 10, depth=3, values=2_000)
 SAVED: Final = "loras"
 
@@ -45,7 +45,7 @@ class Shown:
     misfit: Sentence | None
     """The sentence that says why it cannot be used with the model; None if it can."""
     weight: float
-    """With which it was used last."""
+    """The LoRA was used with it last."""
     picture: int | None
     """The newest creation that was made with it."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from app.machines.spreader import Spreader
 
 SAVED: Final = "machines"
-"""In the settings: `uses`, `lends`, `paused`, `fetches` and `seen`."""
+"""The settings hold `uses`, `lends`, `paused`, `fetches` and `seen` under it."""
 LARGER: Final = say(
     "owner.larger", 'Another computer of yours that has more memory can do it: choose "Use other computers" on the Machine tab.'
 )

@@ -22,7 +22,7 @@ SAVED: Final = "pause"
 AWAY_S: Final = 300.0
 """Whoever has touched nothing for so long is away."""
 LOOK_S: Final = 10.0
-"""Between looks at the battery and at who is here."""
+"""Looks at the battery and at who is here are so far apart."""
 
 
 def find_reason(rules: PauseValues, now: datetime, idle_s: float | None = None, on_battery: bool = False) -> Sentence | None:
@@ -81,7 +81,7 @@ class Pausing:
     battery: Callable[[], bool] = is_on_battery
     on_battery: bool = False
     asks: bool = False
-    """Whether the owner is to be asked, as work runs on the battery."""
+    """The owner is to be asked, as work runs on the battery."""
     _answered: bool = False
     """For this time without power."""
     _anyway: bool = False

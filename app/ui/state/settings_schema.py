@@ -77,7 +77,7 @@ class MachinesValues(TypedDict, total=False):
 
 
 Axis = Literal["steps", "guidance", "seed", "scheduler", "strength", "prompt", "quicker"]
-"""What a side of a grid may vary, as `paint_form.AXES` names it."""
+"""A side of a grid may vary this, as `paint_form.AXES` names it."""
 
 
 class GridValues(TypedDict):
@@ -130,7 +130,7 @@ class UpdatesValues(TypedDict, total=False):
     """The owner allows it once a day; without it, nobody has been asked."""
     at: Annotated[float, Field(allow_inf_nan=False)]
     version: Words
-    """What the last look found; empty: nothing newer."""
+    """The last look found it; empty stands for nothing newer."""
     notes: Words
     bytes: int
 

@@ -18,7 +18,7 @@ from app.launcher.beside import Beside
 from app.ui.state.settings import Settings
 
 SAVED: Final = "updates"
-"""In the settings: whether Hearth may look, when it did, and what it found."""
+"""The settings hold under it whether Hearth may look, when it did, and what it found."""
 DAY_S: Final = 24 * 3600.0
 BUSY: Final = say("upkeep.working", "Hearth is already preparing something. Wait for that, or cancel it.")
 

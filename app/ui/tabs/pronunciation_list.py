@@ -56,7 +56,7 @@ class RowAsked(Asked):
     text: str = Field("", max_length=TEXT_MOST)
     """The script that has this sentence."""
     at: int = Field(0, ge=0, le=TEXT_MOST)
-    """Where the word stands in it."""
+    """The word stands there in it."""
     cast: str = Field("", max_length=64 << 10)
 
 

@@ -23,7 +23,7 @@ class SettingFields:
     """The request that they ask for."""
     saved: Mapping[str, Any]
     built: dict[str, Component] = field(default_factory=dict)
-    """By the names of the settings."""
+    """It holds them by the names of the settings."""
 
     def __getitem__(self, name: str) -> Any:
         return self.built[name]

@@ -51,9 +51,9 @@ CHAPTER_LETTERS: Final = 80
 TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
-"""What some file systems take in no name."""
+"""Some file systems take these in no name."""
 OF_THE_MACHINE: Final[ToldView] = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
-"""What a guest is not told of their own creations."""
+"""A guest is not told these of their own creations."""
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),
     "plain": lambda shelf, id_: shelf.set_favourite(id_, False),
@@ -82,7 +82,7 @@ class SearchAsked(Asked):
     until: float = Field(0.0, ge=0, le=1e11)
     """Seconds since 1970."""
     earlier: Id = 0
-    """Of this creation's script: what it made before it was edited."""
+    """It asks for what this creation's script made before it was edited."""
 
 
 class ActAsked(Asked):

@@ -32,7 +32,7 @@ class VoiceCard:
     cast: gr.Textbox
     """The voice of each name in the script, as JSON (cast_table.py): cast.js draws it."""
     says: gr.Textbox
-    """How words of the script are said differently, as JSON (pronunciations.py): says.js draws it."""
+    """It holds how words of the script are said differently, as JSON (pronunciations.py): says.js draws it."""
     delete: gr.Button
     drawer: gr.Accordion
     clip: gr.Audio

@@ -23,7 +23,7 @@ NAME_MOST: Final = 60
 TEXT_MOST: Final = 4000
 STYLES_MOST: Final = 500
 PLACE: Final = "{prompt}"
-"""Where a style's text has the prompt; without it, the text follows the prompt."""
+"""A style's text has the prompt there; without it, the text follows the prompt."""
 
 
 class StyleAsked(Asked):

@@ -96,7 +96,7 @@ RECORDED = """(rate) => {
     }
   };
 }"""
-"""What is played, and when, by the clock of the sound itself."""
+"""It notes what is played, and when, by the clock of the sound itself."""
 
 
 def speak(folder: Path, index: int, seconds: float, loud: float) -> Path:

@@ -22,7 +22,7 @@ SEEN = """(more) => {
     return new Response(JSON.stringify({ ...(await answer.json()), ...more }));
   };
 }"""
-"""What the server says, and more."""
+"""The page gets what the server says, and more."""
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ FOR_THE_PROCESSOR = {
     'asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));': "wide = half_to_float(bits);",
     'asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(number));': "bits = float_to_half(number);",
 }
-"""What no header can stand for: CUDA's text alone has each of them, once."""
+"""No header can stand for these: CUDA's text alone has each of them, once."""
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the kernels' text was not compiled: there is no g++ or clang++")
 
@@ -173,7 +173,7 @@ FAULTS: dict[str, tuple[Language, tuple[Numbers, int, Bits], tuple[str, str]]] =
 
 
 USUAL = ("reads beyond the last row", "takes another row's scale")
-"""What a sanitizer sees and what only numbers show; the others are `slow`, as each is compiled anew."""
+"""A sanitizer sees the first, and only numbers show the second; the others are `slow`, as each is compiled anew."""
 
 
 @pytest.mark.parametrize("fault", [pytest.param(each, marks=() if each in USUAL else pytest.mark.slow) for each in FAULTS])

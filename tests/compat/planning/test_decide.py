@@ -38,7 +38,7 @@ from tests.support.places import TOP
 
 DIA, SD15, MENDED_XL = (need_of(BY_ID[each]) for each in SHOWN)
 XL = replace(MENDED_XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in MENDED_XL.parts))
-"""With its own VAE, which overflows in half precision."""
+"""It has its own VAE, which overflows in half precision."""
 SMALL = Need("small", "speech", parts=(ModelPart("model", "speech", 3_000_000), ModelPart("codec", "codec", 2_000_000)))
 HEAVY = Need("heavy", "picture", parts=(ModelPart("transformer", "denoiser", 12_000_000_000), ModelPart("text", "text", 4_700_000_000)))
 UNSAFE = Need("unsafe", "picture", parts=(ModelPart("transformer", "denoiser", 600_000_000, half_is_safe=False),))

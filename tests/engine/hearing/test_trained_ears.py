@@ -25,7 +25,7 @@ from tests.support import trained_ears
 pytestmark = pytest.mark.slow
 trained_whisper = trained_ears.trained_whisper
 WORD_S, FAR_S = 0.1, 0.3
-"""How far off the beginnings of words may be: half of them, and nearly all."""
+"""The beginnings of words may be so far off: half of them, and nearly all."""
 SENTENCES = ("The captain counted the lamps.", "Nobody asked for bread or cheese.", "It was a long winter.")
 STILL_S = 0.7
 NEAR_S = 0.2

@@ -25,7 +25,7 @@ SD15 = {
     "model.diffusion_model.input_blocks.2.1.transformer_blocks.0.attn2.to_k.weight": (4, 768),
     "first_stage_model.decoder.conv_in.weight": (4, 4), "cond_stage_model.transformer.text_model.x": (1, 1),
 }  # fmt: skip
-"""As a single file of SD 1.5 is known."""
+"""A single file of SD 1.5 is known by these."""
 
 SDXL = {
     "model.diffusion_model.input_blocks.0.0.weight": (4, 4, 3, 3), "model.diffusion_model.label_emb.0.0.weight": (4, 4),

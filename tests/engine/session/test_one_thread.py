@@ -23,7 +23,7 @@ from tests.support.separate_memory import SeparateMemory, separate_memory
 from tests.support.tiny_voices import STARTER, save_voice
 
 LONGEST_BEATS = 4000
-"""Until the device's memory is told to be free again."""
+"""So many may pass until the device's memory is told to be free again."""
 MAC = replace(MACHINES["m3-max-64gb"], pretended="")
 
 

@@ -132,7 +132,7 @@ ADVICE = re.compile(
     r"|use Dia|LoRAs? .*yourself|install|settings of this machine",
     re.IGNORECASE,
 )
-"""What only the owner can do."""
+"""Only the owner can do these."""
 
 
 def test_advice_for_the_owner_stands_in_sentences_of_its_own() -> None:

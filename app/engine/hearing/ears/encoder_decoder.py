@@ -29,12 +29,12 @@ TOKENS_PER_S, TOKENS_LEAST = 10.0, 16
 SEVERAL_LANGUAGES: Final = 51_865
 """Whisper's words, where they are not those of English alone."""
 SILENT: Final = 0.6
-"""How likely Whisper must find it that nobody speaks; then it makes words up."""
+"""Whisper must find it this likely that nobody speaks; then it makes words up."""
 MISSING, ODD = -2.0, 0.1
 """A word that is less likely may not be there. One may be said twice that takes longer for each letter than the others, or after which the next
 one surprises."""
 NEVER: Final = -99.0
-"""What was not weighed: nothing spoke for it."""
+"""It stands for what was not weighed: nothing spoke for it."""
 DOUBTS_MOST: Final = 8
 AT_ONCE: Final = 4
 """Texts that are weighed at once: each token of each takes all the words there are in memory."""
@@ -49,9 +49,9 @@ PAD_S: Final = 0.2
 class Family:
     model: Any
     places_per_s: float
-    """How many places the encoder's output has for a second."""
+    """The encoder's output has this many places for a second."""
     features: Callable[[Samples, Any], torch.Tensor]
-    """What the encoder hears, by the model's config."""
+    """It makes what the encoder hears, by the model's config."""
     pad_s: float
     """How much silence is put before and after a stretch."""
     most: str
@@ -81,7 +81,7 @@ class EncoderDecoder:
         self._orders = _Orders.find(tokenizer, model.config)
         self._heads = _read_heads(folder, model)
         self._nothing: Any = None
-        """What the encoder makes of silence, once that was needed."""
+        """The encoder makes this of silence, once that was needed."""
         self._most = int(getattr(model.config, family.most)) - PROMPT_MOST - 1
 
     def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:

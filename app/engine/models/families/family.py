@@ -24,7 +24,7 @@ class Encoder:
 
     part: str
     kind: str = ""
-    """What a file beside it has to be, by file_facts.py; empty: it is not taken from there."""
+    """A file beside it has to be of this kind, by file_facts.py; empty says that it is not taken from there."""
     width: int = 0
     """Numbers that such a file has for each word."""
 
@@ -37,7 +37,7 @@ class NumberedGuidance:
     guidance: float
     text_tokens: int
     scheduler: tuple[tuple[str, str | float | bool], ...]
-    """What of its scheduler's settings differs from the others'."""
+    """In this its scheduler's settings differ from the others'."""
     mark: str
     """A tensor that the denoisers of such models alone have."""
 
@@ -47,7 +47,7 @@ class PictureFamily:
     name: str
     title: str
     short: str
-    """How people call it who make LoRAs for it."""
+    """People who make LoRAs for it call it this."""
     like: str
     """The catalog's row whose recommendations a local model uses."""
     text_class: str
@@ -67,30 +67,29 @@ class PictureFamily:
     flow_matching: bool = True
     """Flow-matching models keep their own scheduler."""
     prompt_weights: bool = False
-    """Whether all its text encoders are CLIP, which takes weighted words and embeddings."""
+    """All its text encoders are CLIP, which takes weighted words and embeddings."""
     uses_strength: bool = True
     """False: a start picture without a mask is edited by the prompt, and strength has no effect."""
     guidance: Literal["rows", "calls", "number"] = "rows"
-    """How its models compute the picture without the prompt: as a second row, in a call of its own, or not, as they take guidance as a number or
-    not at all."""
+    """Its models compute the picture without the prompt so: as a second row, in a call of its own, or not, as they take guidance as a number or not at all."""
     spares_guidance: bool = True
-    """Whether `quicker` can reuse the row without the prompt."""
+    """`quicker` can reuse the row without the prompt."""
     outer_share: float = 1.0
-    """How much of a denoiser's work its outermost blocks are (of a transformer, the first of each stack), which every step computes."""
+    """A denoiser's outermost blocks (of a transformer, the first of each stack), which every step computes, are this share of its work."""
     numbered: NumberedGuidance | None = None
     whole_steps: tuple[int, float] | None = None
     """Steps and guidance of its models that were not distilled to a few steps, where the others were."""
     steps_unsaid: bool = False
-    """Whether a file's name may be silent about which of the two it is."""
+    """A file's name may be silent about which of the two it is."""
     few_steps_folders: bool = False
-    """Whether trailing timesteps in a folder's scheduler say that it needs few steps."""
+    """Trailing timesteps in a folder's scheduler say that it needs few steps."""
     call_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Always passed to the pipeline's call."""
     load_arguments: Mapping[str, Any] = field(default_factory=dict)
     asked_of_denoiser: Mapping[str, Any] = field(default_factory=dict)
-    """What its pipelines read in the denoiser's settings, and not every model says there."""
+    """Its pipelines read these in the denoiser's settings, and not every model says them there."""
     chat_template: str = ""
-    """Makes what its text encoder reads of a prompt, in Jinja; empty where that is the prompt."""
+    """It makes what its text encoder reads of a prompt, in Jinja; it is empty where that is the prompt."""
     encoders: tuple[Encoder, ...] = ()
     vae_file: str = ""
     """The name of a VAE's file beside a denoiser's, as nothing in a header tells VAEs of the same shape apart."""
@@ -99,7 +98,7 @@ class PictureFamily:
     scaled: tuple[str, ...] = ()
     """Those of them that can be scaled until they do."""
     written_as: tuple[str, ...] = ()
-    """How the name that trainers write into a LoRA begins."""
+    """The name that trainers write into a LoRA begins so."""
     lora_marks: tuple[str, ...] = ()
     """Parts of a tensor's name that LoRAs of no family before this one have."""
     loras_like: str = ""
@@ -107,7 +106,7 @@ class PictureFamily:
     lora_width: int = 0
     """Numbers that a UNet's attention reads of each token."""
     guide_share: float = 0.0
-    """What a control model (ControlNet) adds to a step's work; 0: none can guide its denoiser."""
+    """A control model (ControlNet) adds this to a step's work; 0 says that none can guide its denoiser."""
 
     @property
     def edits(self) -> bool:
@@ -141,4 +140,4 @@ QWEN_CHAT: Final = (
     "<|im_start|>user\n{{ messages[0]['content'] }}<|im_end|>\n<|im_start|>assistant\n"
     "{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
 )
-"""What Qwen 3's own template makes of the one message that pipelines give it."""
+"""Qwen 3's own template makes this of the one message that pipelines give it."""

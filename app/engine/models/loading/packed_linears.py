@@ -32,7 +32,7 @@ METAL_FOLD: Final = 32
 FEW_LINES: Final = 32
 """Most lines of an input that a processor's kernel for 8 bits multiplies sooner than widened weights are."""
 _MOST_LINES: Final = {"cpu": FEW_LINES, "cuda": 0}
-"""By torch's kernel. On cards it takes longer than widening does."""
+"""torch's kernel multiplies no more lines. On cards it takes longer than widening does."""
 _BLOCK: Final = 1 << 20
 """Numbers taken at a time: 4 MiB in float32, which a processor's caches hold."""
 _SLAB: Final = 64
@@ -81,7 +81,7 @@ class Int4Linear(torch.nn.Module):
         self._lines, self._width, self._few = lines, len(weight), choose_way(product, "int4")
         self._multiply = f"ops.aten._weight_int4pack_mm{'_for_cpu' if device == 'cpu' else ''}"
         self._in_pairs = product == "kernel" or device not in PACKED_KINDS
-        """Whether the numbers lie in pairs, row by row, and not as torch's kernel reads them."""
+        """The numbers lie in pairs, row by row, and not as torch's kernel reads them."""
         numbers, scales = round_to_4_bits(weight, scales_dtype(device, lines))
         self.scales = torch.nn.Buffer(scales.to(device))
         if not self._in_pairs:

@@ -18,7 +18,7 @@ from app.engine.models.model import FROM_FOLDERS
 WHILE_LOADING: Final[tuple[Quantised, ...]] = ("torchao-int8", "bnb-nf4", "bnb-int8")
 
 _READ_PACKED: Final = frozenset({"awq", "bitsandbytes", "torchao"})
-"""How weights of a folder may be packed already. The libraries know more ways, some of which fetch kernels from the hub."""
+"""Weights of a folder may be packed so already. The libraries know more ways, some of which fetch kernels from the hub."""
 
 
 def check_packing(folder: Path, config: Mapping[str, Any]) -> None:

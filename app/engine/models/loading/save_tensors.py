@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from app.base import atomic_write
 
 NUMBER: Final = re.compile(r"\(os error (\d{1,9})\)")
-"""How safetensors words the system's error."""
+"""safetensors words the system's error so."""
 
 
 def save_tensors(tensors: dict[str, torch.Tensor], path: Path, metadata: dict[str, str]) -> None:

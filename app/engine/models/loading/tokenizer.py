@@ -21,7 +21,7 @@ from app.engine.models.safetensors import HEADER
 from app.engine.models.tokenizer_facts import judge_tokenizer
 
 _READ: Final = ("tokenizer_config.json", "special_tokens_map.json")
-"""What transformers takes a tokenizer's arguments from, paths among them."""
+"""transformers takes a tokenizer's arguments from these, paths among them."""
 _NOT_ITS_OWN: Final = ("config.json", "model_index.json")
 """They describe what may lie beside a tokenizer."""
 _STEERING: Final = frozenset({"auto_map", "init_inputs", "trust_remote_code"})

@@ -23,11 +23,11 @@ from app.engine.pictures.families import placement
 ENCODER: Final = "image_encoder"
 _MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
 _SPREAD: Final = (0.26862954, 0.26130258, 0.27577711)
-"""By which CLIP's pictures are scaled."""
+"""CLIP's pictures are scaled by both."""
 _PARTS: Final = ("image_proj", "ip_adapter")
 _CROSS: Final = "attn2.processor"
 _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
-"""What the libraries raise for settings and weights that make no adapter."""
+"""The libraries raise these for settings and weights that make no adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class LoadedAdapter:
     processors: Mapping[str, Any]
     """They do the UNet's attention to the prompt, by its layers' names."""
     projection: Any
-    """Makes tokens of what the encoder says of the picture."""
+    """It makes tokens of what the encoder says of the picture."""
 
 
 def load_adapter(adapter: Adapter, unet: Any, dtype: torch.dtype, device: torch.device) -> LoadedAdapter:

@@ -26,7 +26,7 @@ _FIRST_ORIGINAL: Final = "input_hint_block.0.weight"
 _SIZES: Final = {f"linear_{place}.{kind}": f"{2 * place - 2}.{kind}" for place in (1, 2) for kind in ("weight", "bias")}
 """Layers of SDXL that read the picture's size; the library converts none of them."""
 _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
-"""What the library raises for settings and weights that make no control model."""
+"""The library raises these for settings and weights that make no control model."""
 
 
 def load_control(control: Control, unet: Any, dtype: torch.dtype) -> Any:

@@ -23,9 +23,9 @@ LONGER_MOST: Final = 2 * SIDE
 PATCH: Final = 14
 _MEAN: Final = (0.485, 0.456, 0.406)
 _SPREAD: Final = (0.229, 0.224, 0.225)
-"""By which ImageNet's pictures are scaled."""
+"""ImageNet's pictures are scaled by both."""
 _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
-"""What the library raises for settings and weights that make no such model."""
+"""The library raises these for settings and weights that make no such model."""
 
 
 @torch.no_grad()

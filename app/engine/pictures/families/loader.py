@@ -46,7 +46,7 @@ class Pipeline:
     pipe: Any
     notes: tuple[Sentence, ...]
     disk_parts: DiskParts | None
-    """Holds the idle parts; closed with the pipeline."""
+    """It holds the idle parts, and is closed with the pipeline."""
 
 
 def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[str, Path], scratch: Path) -> Pipeline:
@@ -71,7 +71,7 @@ def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[st
 
 
 _BAD_FILES: Final = (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
-"""What the libraries raise for files that they cannot make sense of."""
+"""The libraries raise these for files that they cannot make sense of."""
 
 
 def _lacks_room(fault: Exception) -> bool:
@@ -295,7 +295,7 @@ class _PipelineLoader:
 
 SCHEDULER: Final = "scheduler"
 UNET_PREFIX: Final = "model.diffusion_model."
-"""Where the library's converter of UNets looks for them."""
+"""The library's converter of UNets looks for them there."""
 
 
 def _list_own(names: Iterable[str], facts: FileFacts) -> list[str]:

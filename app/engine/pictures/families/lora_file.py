@@ -20,12 +20,12 @@ SCALE_MOST: Final = 1e6
 TENSORS_MOST: Final = 12_000
 """Three for each layer of the largest model are 9,000."""
 _NAME: Final = re.compile(r"[\w./:-]{1,400}+")
-"""What a tensor may be called: peft takes the names of layers for regular expressions, and these are none."""
+"""A tensor may be called so: peft takes the names of layers for regular expressions, and these are none."""
 _LAYER: Final = re.compile(r"\^?[\w.]{1,400}+")
 """peft begins a whole name with a sign; others are a name's end."""
 _ADAPTER: Final = "base_model.model."
 _NOT_LORAS: Final = ("lora_controlnet", ".lokr_")
-"""What is in the name of a tensor for which diffusers changes more of a model than it takes back."""
+"""For a tensor with one of these in its name diffusers changes more of a model than it takes back."""
 
 
 @dataclass(frozen=True, slots=True)

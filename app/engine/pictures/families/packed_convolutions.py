@@ -19,7 +19,7 @@ from app.compat.machine.processor import (
 from app.compat.planning.types import Plan, Precision
 
 _PROCESSORS: Final = ("x86_64", "AMD64")
-"""Where packing was measured to be quicker; Apple's builds of torch have no oneDNN."""
+"""Packing was measured to be quicker there; Apple's builds of torch have no oneDNN."""
 
 
 class PackedConvolution(torch.nn.Conv2d):

@@ -20,7 +20,7 @@ from app.engine.pictures.families import packed_convolutions
 from app.engine.pictures.families.parts_on_disk import DiskParts
 
 CONTROL: Final = "controlnet"
-"""What runs before each step of the denoiser, in its precision and beside it."""
+"""It runs before each step of the denoiser, in its precision and beside it."""
 SHARED_MEMORY: Final = ("cpu", "mps")
 """Devices that use the computer's memory: only moving an idle part to disk frees any."""
 

@@ -20,7 +20,7 @@ FORMATS: Final[tuple[Format, ...]] = ("png", "jpeg", "webp")
 QUALITY: Final = 90
 ENDINGS: Final = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 SIDES: Final = {"png": 2**31 - 1, "jpeg": 65_535, "webp": 16_383}
-"""What a side may have in each."""
+"""A side may have so many pixels in each."""
 EXIF_TAGS, USER_COMMENT = 0x8769, 0x9286
 
 

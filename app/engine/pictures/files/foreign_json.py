@@ -30,7 +30,7 @@ class Names:
     within: str = ""
     """The field that holds all of them; empty: they stand at the top."""
     usual: Mapping[str, Any] = field(default_factory=dict)
-    """What it always writes, and what changes nothing."""
+    """It always writes these, and they change nothing."""
 
 
 PROGRAMS: Final = (

@@ -133,7 +133,7 @@ def _read_ours(text: str) -> RestoredSettings:
 
 
 CHARSETS: Final = (b"ASCII\0\0\0", b"UNICODE\0", b"JIS\0\0\0\0\0", b"\0" * 8)
-"""What EXIF puts before a comment; Fooocus leaves it away."""
+"""EXIF puts one of these before a comment; Fooocus leaves it away."""
 
 
 def _decode_comment(exif: bytes) -> str:

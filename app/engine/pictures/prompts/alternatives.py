@@ -9,7 +9,7 @@ from typing import Final
 _INNER: Final = re.compile(r"\{([^{}]*+)\}")
 """Alternatives without others inside."""
 ROUNDS_MOST: Final = 8
-"""How deep alternatives may lie in alternatives."""
+"""Alternatives may lie this deep in alternatives."""
 
 
 def has_alternatives(prompt: str) -> bool:

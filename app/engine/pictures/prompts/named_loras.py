@@ -26,7 +26,7 @@ from app.engine.pictures.prompts.wildcards import put_lines
 LARGEST_BYTES: Final = 4 << 20
 """The largest embedding; 128 vectors of SDXL have a megabyte. Larger files are not looked into for a word."""
 _WORD: Final = re.compile(r"[\w.+-]++")
-"""What a word of a prompt may have; an embedding's name that has more cannot be written there."""
+"""A word of a prompt may have these; an embedding's name that has more cannot be written there."""
 _NEAR: Final = 0.6
 
 

@@ -65,7 +65,7 @@ class ActiveEmbeddings:
         self._active: tuple[Lora, ...] = ()
         self._slots: dict[str, _Slots] = {}
         self._texts: list[tuple[re.Pattern[str], str]] = []
-        """What is looked for in a prompt, and what stands there instead."""
+        """Each says what is looked for in a prompt, and what stands there instead."""
 
     def activate(self, pipe: Any, loras: Sequence[Lora]) -> bool:
         """Have exactly the embeddings among these; return whether anything changed."""

@@ -26,7 +26,7 @@ class ActiveLoras:
         self._adapters: dict[str, str] = {}
         """The adapter of each loaded file."""
         self._weights: dict[str, float] | None = {}
-        """What is active now; None if that is uncertain."""
+        """It holds what is active now; None if that is uncertain."""
         self._merged = False
 
     @property

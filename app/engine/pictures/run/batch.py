@@ -48,7 +48,7 @@ class Loop:
     over: float = 0.0
     """Steps that painted over what was enlarged, in steps of the small picture."""
     stepped_s: float = 0.0
-    """When its last step ended, or the last picture was saved."""
+    """Its last step ended then, or the last picture was saved."""
 
     @property
     def is_overtaken(self) -> bool:

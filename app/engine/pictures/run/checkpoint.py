@@ -15,7 +15,7 @@ from app.engine.models.loading.generator_state import is_state
 from app.engine.models.loading.save_tensors import save_tensors
 
 _ODD = (LookupError, TypeError, ValueError, AttributeError)
-"""What a scheduler raises whose state is not its own."""
+"""A scheduler whose state is not its own raises these."""
 _PLAIN = (int, float, bool, str, type(None))
 _NEW = object()
 _DTYPES = {str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}

@@ -27,7 +27,7 @@ from app.engine.pictures.run.masked_part import Surroundings, choose_shape
 from app.engine.pictures.steps import count_steps, weigh_quicker
 
 STEPS_FOR_ONE: Final = 50
-"""How many steps are planned for one that is computed; LCM cannot plan more."""
+"""So many steps are planned at most for one that is computed; LCM cannot plan more."""
 OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
 """Enough to double the rows, in the models where guidance does."""
 RESCALE: Final = 1.05
@@ -39,7 +39,7 @@ class PictureSettings:
     request: PictureRequest
     """Complete: any Hearth makes the same picture from it. Its words are the person's."""
     prompts: tuple[str, ...]
-    """What the text encoder gets for each picture of the batch: a starter reads the words first, and chooses by the seed what they leave open."""
+    """The text encoder gets these for the pictures of the batch: a starter reads the words first, and chooses by the seed what they leave open."""
     negative: str
     image: Image.Image | None
     mask: Image.Image | None
@@ -48,7 +48,7 @@ class PictureSettings:
     few_steps: bool
     """Whether the model's few-steps LoRA is used."""
     guidance_rescale: float
-    """How far each step's spread is brought back to what it is without guidance: strong guidance would wash the colours out."""
+    """Each step's spread is brought back this far to what it is without guidance: strong guidance would wash the colours out."""
     notes: tuple[Sentence, ...]
     around: Surroundings | None = None
     """The picture that `image` is cut out of and put back into, if only the masked part is painted."""

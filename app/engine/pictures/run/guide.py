@@ -28,7 +28,7 @@ STRONG: Final = 200 / 255
 """Slopes of an edge, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
 BLUR_PIXELS: Final = 0.8
 CUT: Final = 0.02
-"""How far shapes may differ before it is worth a word."""
+"""Shapes may differ this far before it is worth a word."""
 _NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
 
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageChops, ImageFilter
 Box = tuple[int, int, int, int]
 """(left, top, right, bottom), as Pillow has them."""
 SHAPE_MOST: Final = 2
-"""How many times as long as the other a side may be where no size is asked for."""
+"""A side may be so many times as long as the other where no size is asked for."""
 WHOLE: Final = 250
 """A mask's level from which on what was painted counts wholly."""
 
@@ -23,7 +23,7 @@ class Surroundings:
     mask: Image.Image
     """As large as the picture."""
     box: Box
-    """Where the part lies."""
+    """The part lies there."""
 
     @classmethod
     def find(cls, picture: Image.Image, mask: Image.Image, padding: int, shape: tuple[int, int]) -> Surroundings:

@@ -11,9 +11,9 @@ import torch
 GUIDED_ROWS = 2
 """Guidance computes two rows at once: first without the prompt, then with it."""
 STACKS = ("transformer_blocks", "single_transformer_blocks", "layers")
-"""Where a transformer of diffusers has its blocks."""
+"""A transformer of diffusers has its blocks there."""
 MOST_CHANGE = 0.15
-"""How far, as a share, the first block's answer may have moved since the step before if what the others added is to be reused."""
+"""The first block's answer may have moved this far, as a share, since the step before if what the others added is to be reused."""
 
 
 class Reuse:
@@ -121,9 +121,9 @@ class _Stack:
     def __init__(self, blocks: list[torch.nn.Module]) -> None:
         self.blocks = blocks
         self.begun: dict[int, Any] = {}
-        """What the first block answered in each call of the last step that was computed whole."""
+        """The first block answered this in each call of the last step that was computed whole."""
         self.added: dict[int, Any] = {}
-        """What all others added to it."""
+        """All others added this to it."""
         self.answer: Any = None
         """What they answer in a step that reuses; None: they are computed."""
 

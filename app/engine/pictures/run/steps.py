@@ -78,7 +78,7 @@ class StepWatcher:
         self._generators, self._control, self._on_step = generators, control, on_step
         self._start, self._skipped, self.done = start, start.done if start else 0, 0
         self.began_s = 0.0
-        """When the denoiser was first called: what came before it, as encoding the prompt, is no step."""
+        """The denoiser was first called then: what came before it, as encoding the prompt, is no step."""
         self._state_before: dict[str, Any] = {}
         self._first_answer: Any = None
         self._reuse = reuse

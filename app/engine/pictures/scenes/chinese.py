@@ -20,7 +20,7 @@ _COUNTS: Final = dict(
     zip("一二两三四五六七八九", ["a", "two", "two", "three", "four", "five", "six", "seven", "eight", "nine"], strict=True)
 )
 _BESIDE: Final = re.compile(r"在([^在,.;的]{1,12})的?([左右上下])[边侧方]")
-"""What stands beside another thing: "the cat is left of the house"."""
+"""It finds what stands beside another thing: "the cat is left of the house"."""
 _SIDES: Final = {"左": "left of", "右": "right of", "上": "above", "下": "below"}
 
 NOUNS: Final[Mapping[str, tuple[str, str]]] = {
@@ -125,7 +125,7 @@ no: 没有 不要 无 别
 : 的 地 在 有 是 里 里面 上 上面 当中 着 了 正 那 这 时 远处 天空 空中 天上 飞 飞翔 飞过 站 站着 坐 坐着 开 游 游泳 长 停 挂 照 照着
 : 一张 一幅 画 图 图片 请 我 想要 可爱 美丽 漂亮
 """
-"""What else people write. Those of the last two lines say nothing."""
+"""People also write these. Those of the last two lines say nothing."""
 
 
 def _collect() -> dict[str, str]:

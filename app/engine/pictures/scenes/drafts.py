@@ -26,7 +26,7 @@ class Draft:
     kind: str
     typed: str
     said: dict[str, Said] = field(default_factory=dict)
-    """By slot: colour, size, count, place."""
+    """Its slots are colour, size, count and place."""
     beside: bool = False
     coloured_after: bool = False
     """Whether its colour was said after it, as in "two circles, red and blue"."""
@@ -39,7 +39,7 @@ class Draft:
 class Reading:
     drafts: list[Draft] = field(default_factory=list)
     whole: dict[str, list[Said]] = field(default_factory=dict)
-    """By slot: background, ground, time, weather, mountains, style."""
+    """Its slots are background, ground, time, weather, mountains and style."""
     denied: list[Denied] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     """Words that mean nothing here."""

@@ -34,7 +34,7 @@ class Book:
     title: str = ""
     author: str = ""
     language: str = ""
-    """As the book itself says, "en-GB" say."""
+    """The book itself says it, "en-GB" say."""
     cover: bytes = b""
     """A picture as it lies in the file, not looked at yet."""
     note: Sentence | None = None

@@ -37,7 +37,7 @@ _SILENT: Final = frozenset(
 )
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _NOTES: Final = frozenset(("noteref", "footnote", "footnotes", "endnote", "endnotes", "rearnote", "rearnotes", "pagebreak"))
-"""What EPUB calls the number of a note, notes and the number of a page: nobody reads them aloud."""
+"""EPUB calls the number of a note, notes and the number of a page so: nobody reads them aloud."""
 
 
 @dataclass(slots=True)

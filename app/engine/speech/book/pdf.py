@@ -27,11 +27,11 @@ from app.engine.speech.book.printed_pages import Entry, PrintedLine, flow
 FILE_MOST_BYTES: Final = 500_000_000
 MEMORY_MOST_BYTES: Final = 1 << 30
 SECONDS_MOST: Final = 300.0
-"""How long it may work, however busy the computer is; a page takes 10 to 50 ms."""
+"""It may work this long, however busy the computer is; a page takes 10 to 50 ms."""
 ANSWER_MOST_BYTES: Final = 100_000_000
 LOOK_S: Final = 0.02
 _FILE_NAME: Final = re.compile(r"microsoft word - |untitled|.*\.(?:docx?|rtf|odt|tex|indd|qxd|pdf|html?)$", re.IGNORECASE)
-"""What programs write as a title that nobody gave."""
+"""Programs write these as a title that nobody gave."""
 TOP: Final = Path(__file__).parents[4]
 RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from app.engine.speech.book.pdf_process import main; main()"
 

@@ -23,7 +23,7 @@ LARGER: Final = 1.12
 """Letters of a heading, compared with the text's."""
 HEADING_MOST: Final = 120
 GAP: Final = 1.35
-"""Between paragraphs, compared with that between lines."""
+"""A gap between paragraphs is larger than that between lines by this factor."""
 SHORT: Final = 0.75
 """A line that is shorter, compared with the others, may be a paragraph's last."""
 _NUMBERED: Final = re.compile(r"(?:page\s|p\.\s?)?\W*(\d{1,4}|[ivxlc]{1,8})(?:\s?(?:/|of)\s?\d{1,4})?\W*", re.IGNORECASE)
@@ -50,7 +50,7 @@ class Entry:
     title: str
     page: int
     low: float | None
-    """How high on the page, where that is known."""
+    """It stands this high on the page, where that is known."""
 
 
 def flow(pages: Sequence[Sequence[PrintedLine]], contents: Sequence[Entry]) -> list[Line]:

@@ -38,7 +38,7 @@ LEAST_S = 1.0
 SHORTEST = 0.4
 """Nobody speaks two and a half times as fast as the forecast: words were left out."""
 SEEDS_APART = 1_000_003
-"""Between the attempts at a part, so that none has its neighbour's seed."""
+"""The seeds of a part's attempts are this far apart, so that none has its neighbour's."""
 
 
 class PartRun:

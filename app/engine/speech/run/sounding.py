@@ -37,7 +37,7 @@ class Sounding:
         self._codec, self._job, self._index, self._attempt, self._beside = codec, job, index, attempt, beside
         self.pieces: list[Samples] = []
         self.frames_begun = 0
-        """How many frames have their sound, or are getting it."""
+        """So many frames have their sound, or are getting it."""
         self.frames_made = 0
         self._making: Future[Samples] | Callable[[], Samples] | None = None
 

@@ -19,7 +19,7 @@ class HeardPart:
     samples: Samples
     rate: int
     until_s: float
-    """How far that is, in the part as it was spoken: what comes next begins there."""
+    """The samples reach this far in the part as it was spoken: what comes next begins there."""
 
 
 def read_part(files: Sequence[Path]) -> tuple[Samples, int]:

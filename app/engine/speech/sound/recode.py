@@ -16,7 +16,7 @@ from app.engine.speech.sound import sound
 from app.engine.speech.sound.audiobook import draw_cover
 
 ID3: Final = b"ID3\x03\x00\x00"
-"""How LAME begins a file that has words: ID3 2.3, without flags."""
+"""LAME begins a file that has words so: ID3 2.3, without flags."""
 HEAD_BYTES: Final = 10
 
 

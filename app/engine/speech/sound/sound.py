@@ -54,7 +54,7 @@ CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
 CUES: Final = "cues"
 """The name under which a result's tag holds when each sentence is said, beside the settings."""
 BLOCK_FRAMES, MP3_FRAMES = 1 << 16, 1 << 24
-"""How much is decoded at once. An MP3 has two channels and 48,000 Hz at most, and a new block of it begins a little differently."""
+"""So much is decoded at once. An MP3 has two channels and 48,000 Hz at most, and a new block of it begins a little differently."""
 RATE_KEPT_MOST, RATE_KEPT = 96_000, 48_000
 """Sound of a higher rate is read at a usual one: nothing of speech is lost, and a small file of constant sound becomes no gigabytes."""
 

@@ -31,7 +31,7 @@ class Take:
     words: str
     """As they stood in the script."""
     text: str
-    """As they were spoken, with the speaker's tag."""
+    """The words are as they were spoken, with the speaker's tag."""
     seconds: float
     seed: int
 

@@ -10,9 +10,9 @@ from typing import Final
 
 PARAGRAPH_S: Final = 0.6
 HEADING_S: Final = 0.9
-"""Before a heading and after it."""
+"""It stands before a heading and after it."""
 BREAK_S: Final = 1.5
-"""For a line of "* * *", "---" or "#"."""
+"""A line of "* * *", "---" or "#" means it."""
 HEADING_MOST: Final = 60
 """Characters."""
 WRAPPED_FROM: Final = 50

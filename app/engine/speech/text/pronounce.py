@@ -17,7 +17,7 @@ from app.base.trouble import Trouble
 from app.engine.speech.text import sounds
 
 WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (5, 5))
-"""How many letters before and after a letter each level of the table sees."""
+"""Each level of the table sees so many letters before and after a letter."""
 EDGE: Final = "#"
 LETTERS_BYTES: Final = 8 << 20
 """The most that letters.bin may hold, packed or not."""

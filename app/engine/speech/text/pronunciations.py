@@ -66,7 +66,7 @@ class _Table(NamedTuple):
     loose: Mapping[tuple[str, ...], str]
     """The words that are not in capitals: they match however they are written."""
     lengths: Mapping[str, tuple[int, ...]]
-    """How many tokens those have that begin with this one, the longest first."""
+    """Those that begin with this token have so many, the longest first."""
 
 
 @functools.lru_cache(maxsize=8)

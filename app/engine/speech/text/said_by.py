@@ -23,7 +23,7 @@ _NOBODY: Final = frozenset({
 })  # fmt: skip
 BEFORE_MOST: Final = 80
 QUOTES_MOST: Final = 8
-"""How many quotes of a paragraph are looked at for a name."""
+"""So many quotes of a paragraph are looked at for a name."""
 LEAST: Final = 2
 """Quotes with somebody's name; fewer are no dialogue."""
 

@@ -67,7 +67,7 @@ ADDRESS_SIGNS: Final = {
     "&": " and ", "#": " hash ", "%": " percent ", "+": " plus ", "~": " tilde ",
 }  # fmt: skip
 DOMAINS: Final = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "uk", "de", "fr", "eu", "ca", "au", "nz", "ie", "jp", "cn")
-"""How addresses end that are written without a beginning."""
+"""Addresses that are written without a beginning end so."""
 FILES: Final = ("txt", "pdf", "docx?", "xlsx?", "pptx?", "csv", "json", "xml", "html?", "css", "md", "py", "js", "ts", "sh", "exe", "zip", "png",
                 "jpe?g", "gif", "webp", "svg", "mp3", "mp4", "wav", "flac", "ogg", "epub", "safetensors")  # fmt: skip
 NUMBERED: Final = {

@@ -21,18 +21,18 @@ QUIET: Final = 0.03
 """The share of the loud hops' amplitude below which nobody speaks."""
 LEAST_PAUSE_S, LONG_PAUSE_S = 0.08, 0.3
 COMPARED_S: Final = 1.0
-"""How much sound on either side of a pause has its pitch compared."""
+"""So much sound on either side of a pause has its pitch compared."""
 OTHER_SEMITONES: Final = 4.0
 """So far apart, it is another speaker."""
 REACH_S, REACH_SHARE = 0.6, 0.3
-"""How far from where the words let expect it a turn may end: at least, and of the turn's length."""
+"""A turn may end this far from where the words let expect it: so many seconds at least, or this share of its length."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pause:
     begin: int
     end: int
-    """In hops."""
+    """Both are in hops."""
 
     @property
     def middle(self) -> int:

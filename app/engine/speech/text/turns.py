@@ -51,7 +51,7 @@ class ScriptPart:
     """A forecast."""
     pause_before_s: float = 0.0
     model: str = ""
-    """Which speaks it; empty: the request's."""
+    """It speaks the part; empty stands for the request's."""
     volume_db: float = 0.0
     pace: float = 1.0
 
@@ -247,7 +247,7 @@ _BLANK = re.compile(r"\s")
 CUTS: Final = (
     (_MARK, 0.0), (_JOINED_CLAUSE, 0.05), (_COMMA, 0.15), (_JOINING_WORD, 0.3), (_LISTING_COMMA, 0.4), (_RELATING_WORD, 0.5), (_BLANK, 0.8),
 )  # fmt: skip
-"""Where to cut, and what it costs, beside how far it lies from where equal pieces would end, as a share of their length."""
+"""Each says where to cut, and what it costs, beside how far it lies from where equal pieces would end, as a share of their length."""
 _NUMERALS: Final = [*SMALL, *TENS, *(name for _, name in SCALES), *(ordinal(each) for each in range(1, 20)), "point", "oh"]
 _NUMERAL: Final = rf"(?:{'|'.join(_NUMERALS)})\b"
 _NUMBER: Final = rf"{_NUMERAL}(?:[ -](?:and )?{_NUMERAL})*+"

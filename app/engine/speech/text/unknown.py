@@ -17,7 +17,7 @@ from app.engine.speech.text.script_marks import LENGTH, MARK
 
 NEAR_MOST: Final = 3
 SIMILAR: Final = 0.6
-"""How alike a known word has to be spelt to be offered."""
+"""A known word has to be spelt this much alike to be offered."""
 _LETTERS: Final = re.compile(r"[^\x00-\x7f]++")
 
 

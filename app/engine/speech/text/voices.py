@@ -67,7 +67,7 @@ class Voice:
     spoken_by: str | None
     """The model that spoke it, "" for any other recording; None: saved before Hearth recorded this."""
     about: str = ""
-    """What its owner says of it."""
+    """Its owner says this of it."""
     formerly: tuple[str, ...] = ()
     """Names that it had; casts, presets and programs may still call it so."""
 

@@ -79,7 +79,7 @@ _SHORTENED = re.compile(r"\b((?:[a-z]\.){1,3}[a-z]{1,2}|[A-Za-z]{2,6})\.", re.IG
 _BARE = re.compile(rf"\b({'|'.join(forms.BARE)})\b")
 _HUM = re.compile(r"\b(?:h{1,9}m{1,20}|m{2,20}|s{1,9}h{2,20}|p+s+t+|[bg]r{2,20}|tsk)\b", re.IGNORECASE)
 _JOINED = re.compile(r"(?<=[a-z])(?<!\bMc)(?=[A-Z])")
-"""Between the words of GitHub and iPhone, not of McGregor."""
+"""It lies between the words of GitHub and iPhone, not of McGregor."""
 _FILE_DOT = re.compile(r"(?<=[a-z])\.(?=[a-z]{2})|(?<![\w.])\.(?=[a-z]{2})")
 _CAPITALS = re.compile(r"\b([A-Z]{2,24})(s)?\b")
 _TRAILED = re.compile(r"(?<!\.)\.{2,}+(?=[\"' ]*[a-z])")

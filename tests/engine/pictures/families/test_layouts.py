@@ -33,7 +33,7 @@ from tests.support.picture_fixtures import SMALL, list_parts, paint_with_diffuse
 PROMPT, STRENGTH, BEGIN = "a red ball", 0.7, "model.diffusion_model."
 FLOWING = ["sd3", "flux", "chroma", "flux2-klein", "z-image"]
 FIRST = ("sd15", "sdxl")
-"""Whose files hold all parts; their folders are made with the layers of real ones, as the library's converter counts them."""
+"""Their files hold all parts; their folders are made with the layers of real ones, as the library's converter counts them."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Laid:
     path: Path
     same_as: Path
     base: Path | None = None
-    """What was downloaded for it, as the Models tab does."""
+    """It was downloaded for it, as the Models tab does."""
     lora: Path | None = None
     word: str = ""
 
@@ -57,7 +57,7 @@ class Row:
     told: str = ""
     """The key of the sentence that refuses it; empty: it runs."""
     words: str = ""
-    """What that sentence names."""
+    """That sentence names them."""
     slow: bool = False
     """For what another row asks of another family."""
 

@@ -16,9 +16,9 @@ from app.engine.pictures.families.placement import scale_layers
 WITHIN = 5e-3
 """Most that float16 may be off from float32, of the largest number of the answer; it is 2.0e-3 to 2.5e-3, with planted numbers or without."""
 LARGE = 24.0
-"""By which the weights of the feed-forward layers are multiplied: gated products of up to 3e4, sums of up to 3.4e5."""
+"""The weights of the feed-forward layers are multiplied by it: gated products of up to 3e4, sums of up to 3.4e5."""
 LARGE_VALUES = 200.0
-"""By which those of attention's values and of what is made of them are: sums of up to 2.3e5."""
+"""Those of attention's values and of what is made of them are multiplied by it: sums of up to 2.3e5."""
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from app.engine.speech.text.subtitles import Cue
 RATE = 16_000
 SCRIPT = "[S1] One. Two comes here after it. (pause 1s) [S1] Three & four."
 SOUNDS_S = ((0.5, 0.4, 1.6), (0.8,))
-"""Of each part: sound, a pause, sound."""
+"""Each part has sound, a pause, sound."""
 
 
 def speak(folder: Path, request: SpeechRequest) -> tuple[Path, float]:

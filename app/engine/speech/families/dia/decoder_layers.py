@@ -22,7 +22,7 @@ class _Memory:
     """The keys of the text (1, heads, length, width)."""
     text_values: Tensor
     unguided: Tensor | None
-    """What attention to an empty text adds (1, width), if there is guidance."""
+    """Attention to an empty text adds this (1, width), if there is guidance."""
 
 
 _Attend = Callable[[_Memory, Tensor, Tensor, Tensor], Tensor]

@@ -19,7 +19,7 @@ from app.compat.planning.types import Dtype
 from app.engine.speech.families.dia.linears import runs_once
 
 LINES: Final = 2
-"""How many lines a row with guidance has; any other number is right, too."""
+"""A row with guidance has so many lines; any other number is right, too."""
 
 
 class ReorderedLinear(torch.nn.Module):

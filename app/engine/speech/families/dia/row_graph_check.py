@@ -28,7 +28,7 @@ from app.engine.speech.families.dia.decoder_layers import DecoderLayers
 from app.engine.speech.families.dia.row_graph import BUCKET, GraphedRows
 
 LAYERS: Final = 2
-"""How many of Dia's 18 layers are tried, at their full width: what a graph spares is spared in each."""
+"""So many of Dia's 18 layers are tried, at their full width: what a graph spares is spared in each."""
 BEFORE: Final = BUCKET - 3
 """Rows at the start, so that the third of those compared is the last of its graph."""
 COMPARED: Final = 8

@@ -12,7 +12,7 @@ from app.engine.speech.families.dia.decoder import Decoding, DecodingState, Part
 from app.engine.speech.families.dia.sampling import Sampling
 
 ROWS: Final = 12
-"""How many rows of speech come before the row in question."""
+"""So many rows of speech come before the row in question."""
 
 
 def _whole(most: int, *size: int) -> Tensor:

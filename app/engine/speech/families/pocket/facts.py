@@ -42,7 +42,7 @@ class Manner:
     short_words: int
     """A text of at most so many words is short."""
     made_for: frozenset[str]
-    """What the voices that it takes say that they are made for; empty: it takes any."""
+    """A voice that says what it is made for has to name one of these; empty: it takes any."""
 
 
 def read_manner(folder: Path) -> Manner:

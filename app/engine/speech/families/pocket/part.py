@@ -36,7 +36,7 @@ class Part:
         """`rows`: has read the voice. `prompt`: the ids of what is said. `most`: frames at most."""
         self._model, self._head, self._rows = model, head, rows
         self._prompt: Tensor | None = prompt
-        """Until it is read."""
+        """It stays until it is read."""
         self._scale, self._ending, self._most = math.sqrt(temperature), ending, most
         self._noise = torch.Generator("cpu").manual_seed(seed)
         self._latents: list[Tensor] = []

@@ -24,15 +24,15 @@ class Step:
 
     time: int
     sample: float
-    """Of the sample, in what is clean."""
+    """It weighs the sample in what is clean."""
     flow: float
-    """Of what the head says, in what is clean."""
+    """It weighs what the head says in what is clean."""
     kept: float
-    """Of the sample, in the next one."""
+    """It weighs the sample in the next one."""
     clean: float
-    """Of what is clean, in the next one."""
+    """It weighs what is clean in the next sample."""
     before: float
-    """Of what was clean a step before, in the next one."""
+    """It weighs what was clean a step before in the next sample."""
 
 
 def plan_steps(steps: int, noises: int) -> tuple[Step, ...]:

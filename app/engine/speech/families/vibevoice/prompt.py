@@ -11,7 +11,7 @@ SYSTEM: Final = (
 )
 """The words that the model was taught with."""
 VOICE: Final = " Voice input:\n Speaker 0:"
-"""Before the frames of a voice."""
+"""It stands before the frames of a voice."""
 TEXT: Final = " Text input:\n Speaker 0: {said}\n Speech output:\n"
 _MARKS: Final = str.maketrans({
     "，": ", ", "、": ", ", "；": "; ", "：": ": ", "。": ". ", "．": ". ", "！": "! ", "？": "? ", "…": "...", "‘": "'", "’": "'", "“": '"', "”": '"',
