@@ -38,9 +38,14 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as fault:
             known = tuple(str(each) for each in action.choices or () if each != "")
             raise BadUsage(
-                say("command.choice", "{option} cannot be {value}. Choose one of: {known}.",
-                    option=self._name(action), value=str(value), known=known)
-            ) from fault  # fmt: skip
+                say(
+                    "command.choice",
+                    "{option} cannot be {value}. Choose one of: {known}.",
+                    option=self._name(action),
+                    value=str(value),
+                    known=known,
+                )
+            ) from fault
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         try:
@@ -68,9 +73,13 @@ class Parser(argparse.ArgumentParser):
                 say("command.near-option", "There is no option {option}. Similar ones: {near}.", option=words[0], near=tuple(near))
             )
         raise BadUsage(
-            say("command.unknown", "{command} does not know what to do with {words}. See {command} --help.",
-                command=self.prog, words=" ".join(words))
-        )  # fmt: skip
+            say(
+                "command.unknown",
+                "{command} does not know what to do with {words}. See {command} --help.",
+                command=self.prog,
+                words=" ".join(words),
+            )
+        )
 
     def error(self, message: str) -> NoReturn:
         """What is seldom wrong, in argparse's words: options that exclude each other, one cut too short, a command without its word."""

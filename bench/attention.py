@@ -121,9 +121,21 @@ def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, *, device: str, seco
     extra = [extra_bytes(shape, name, plan) if memory else None for name in (AUTOMATIC, TORCH)]
     part = "" if shape == case.shape(dtype) else f"{shape.batch * shape.heads} heads, {shape.queries} queries"
     return Row(
-        case.title, dtype, part, took[TORCH], hand, took.get(hand), took[AUTOMATIC], errors[TORCH], errors[AUTOMATIC], took[OWN],
-        took.get(own_hand), paths[-1], took[AGAIN], *extra,
-    )  # fmt: skip
+        case.title,
+        dtype,
+        part,
+        took[TORCH],
+        hand,
+        took.get(hand),
+        took[AUTOMATIC],
+        errors[TORCH],
+        errors[AUTOMATIC],
+        took[OWN],
+        took.get(own_hand),
+        paths[-1],
+        took[AGAIN],
+        *extra,
+    )
 
 
 def extra_bytes(shape: Shape, name: str, plan: Plan) -> int:
@@ -168,9 +180,15 @@ def _extra(answer: Any, shape: Shape, name: str, plan: Plan) -> None:
 def plan_call(case: BenchCall, dtype: Dtype, hardware: Hardware, verdicts: Verdicts) -> Plan:
     call = case.call
     need = Need(
-        batch=call.batch, heads=call.heads, kv_heads=call.kv_heads, head_dim=call.head_dim, queries=call.queries,
-        keys=call.keys, masked=call.masked, causal=call.causal,
-    )  # fmt: skip
+        batch=call.batch,
+        heads=call.heads,
+        kv_heads=call.kv_heads,
+        head_dim=call.head_dim,
+        queries=call.queries,
+        keys=call.keys,
+        masked=call.masked,
+        causal=call.causal,
+    )
     return decide(hardware, need, Choice(dtype=dtype), verdicts)
 
 

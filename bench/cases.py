@@ -59,7 +59,10 @@ def contenders(plan: Plan, shape: Shape, observe: Observe = ignore) -> dict[str,
     alone = replace(bare, kernels=(), gqa="folded", ways=())
     sizes = [size for size in CHUNKS if size < shape.queries]
     return {
-        TORCH: torchs(shape), AGAIN: torchs(shape), AUTOMATIC: composed(bare, shape, observe), OWN: composed(alone, shape),
+        TORCH: torchs(shape),
+        AGAIN: torchs(shape),
+        AUTOMATIC: composed(bare, shape, observe),
+        OWN: composed(alone, shape),
         **{f"{size}": composed(replace(bare, chunk_q=size), shape) for size in sizes},
         **{f"{OWN} {size}": composed(replace(alone, chunk_q=size), shape) for size in sizes},
-    }  # fmt: skip
+    }

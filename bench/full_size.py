@@ -73,9 +73,13 @@ def write_vibevoice(folder: Path, layers: int | None = None) -> Path:
     model = _make(transformers.VibeVoiceForConditionalGeneration, torch.bfloat16, config)
     model.lm_head.weight.data = model.model.language_model.embed_tokens.weight.data.zero_()
     model.generation_config = libraries.transformers.GenerationConfig(
-        do_sample=False, guidance_scale=1.3, noise_scheduler_class="DPMSolverMultistepScheduler", eos_token_id=151_654, pad_token_id=151_654,
+        do_sample=False,
+        guidance_scale=1.3,
+        noise_scheduler_class="DPMSolverMultistepScheduler",
+        eos_token_id=151_654,
+        pad_token_id=151_654,
         noise_scheduler_config={"beta_schedule": "squaredcos_cap_v2", "prediction_type": "v_prediction"},
-    )  # fmt: skip
+    )
     model.save_pretrained(folder)
     pieces = {each: index for index, each in enumerate(sorted(ByteLevel.alphabet()))}
     tokenizer = Tokenizer(BPE(pieces, []))
@@ -143,20 +147,29 @@ def make_sd15() -> Any:
 
 def make_sdxl() -> Any:
     return libraries.diffusers.StableDiffusionXLPipeline(
-        vae=_make_vae(sample_size=1024, scaling_factor=0.13025), text_encoder=_make_clip(768, 12, 12),
+        vae=_make_vae(sample_size=1024, scaling_factor=0.13025),
+        text_encoder=_make_clip(768, 12, 12),
         text_encoder_2=_make_clip(1280, 32, 20, libraries.transformers.CLIPTextModelWithProjection),
-        tokenizer=_make_tokenizer(), tokenizer_2=_make_tokenizer(), add_watermarker=False,
+        tokenizer=_make_tokenizer(),
+        tokenizer_2=_make_tokenizer(),
+        add_watermarker=False,
         unet=libraries.diffusers.UNet2DConditionModel(
-            sample_size=128, cross_attention_dim=2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
+            sample_size=128,
+            cross_attention_dim=2048,
+            block_out_channels=(320, 640, 1280),
+            attention_head_dim=(5, 10, 20),
             down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
             up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
-            transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",
-            addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816,
+            transformer_layers_per_block=(1, 2, 10),
+            use_linear_projection=True,
+            addition_embed_type="text_time",
+            addition_time_embed_dim=256,
+            projection_class_embeddings_input_dim=2816,
         ),
         scheduler=libraries.diffusers.EulerDiscreteScheduler(
             beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1
         ),
-    )  # fmt: skip
+    )
 
 
 PIPELINES: Final = {"sd15": make_sd15, "sdxl": make_sdxl}
@@ -176,10 +189,17 @@ def _make_vae(**more: Any) -> Any:
 def _make_clip(hidden: int, layers: int, heads: int, kind: Any = libraries.transformers.CLIPTextModel) -> Any:
     return kind(
         libraries.transformers.CLIPTextConfig(
-            vocab_size=49408, hidden_size=hidden, intermediate_size=4 * hidden, num_hidden_layers=layers,
-            num_attention_heads=heads, projection_dim=hidden, bos_token_id=188, eos_token_id=189, pad_token_id=189,
+            vocab_size=49408,
+            hidden_size=hidden,
+            intermediate_size=4 * hidden,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            projection_dim=hidden,
+            bos_token_id=188,
+            eos_token_id=189,
+            pad_token_id=189,
         )
-    ).eval()  # fmt: skip
+    ).eval()
 
 
 def _make_tokenizer() -> Any:

@@ -57,10 +57,13 @@ def measure_loading(home: Home, scratch: Path) -> Iterator[Found]:
             yield Measured(
                 LOADING,
                 {
-                    "case": f"{name}, {stored} into float32", "seconds": seconds, "weights_bytes": weights,
-                    "own_peak": own / weights, "whole_peak": whole / weights,
+                    "case": f"{name}, {stored} into float32",
+                    "seconds": seconds,
+                    "weights_bytes": weights,
+                    "own_peak": own / weights,
+                    "whole_peak": whole / weights,
                 },
-            )  # fmt: skip
+            )
     yield Bound("own memory at the peak of loading, as a multiple of the weights", max(peaks), most=MOST)
 
 

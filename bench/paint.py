@@ -130,11 +130,16 @@ def measure_steps(painters: Painters, painting: Painting, rounds: int, title: st
         yield Measured(
             STEPS,
             {
-                "model": title, "way": way if way != HEARTH else f"{HEARTH}, {dtype}", "seconds": seconds,
-                "beside_plain": seconds / plain.seconds, "least_s": min(each.seconds for each in steps[way]),
-                "cpu_s": cpu_s, "cpu_beside_plain": cpu_s / plain.cpu_s, "peak_bytes": peaks[way],
+                "model": title,
+                "way": way if way != HEARTH else f"{HEARTH}, {dtype}",
+                "seconds": seconds,
+                "beside_plain": seconds / plain.seconds,
+                "least_s": min(each.seconds for each in steps[way]),
+                "cpu_s": cpu_s,
+                "cpu_beside_plain": cpu_s / plain.cpu_s,
+                "peak_bytes": peaks[way],
             },
-        )  # fmt: skip
+        )
 
 
 def measure_batch(painters: Painters, painting: Painting, pictures: int, title: str) -> Iterator[Found]:

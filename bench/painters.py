@@ -125,9 +125,17 @@ class _Hearth:
         from app.engine.jobs.request import PictureRequest
 
         request = PictureRequest(
-            PROMPT, str(painting.model), width=painting.size, height=painting.size, steps=painting.steps, guidance=GUIDANCE,
-            batch=painting.batch, seed=1, preview_every=0, quicker=painting.quicker,
-        )  # fmt: skip
+            PROMPT,
+            str(painting.model),
+            width=painting.size,
+            height=painting.size,
+            steps=painting.steps,
+            guidance=GUIDANCE,
+            batch=painting.batch,
+            seed=1,
+            preview_every=0,
+            quicker=painting.quicker,
+        )
         plans, at, pixels, began_s = [], list[Took](), b"", time.perf_counter()
         with tempfile.TemporaryDirectory(dir=self._home.scratch) as job:
             choice = Choice(dtype=painting.dtype)
@@ -167,7 +175,13 @@ class _Plain:
             return values
 
         self._loaded[1](
-            PROMPT, width=painting.size, height=painting.size, num_inference_steps=painting.steps, guidance_scale=GUIDANCE,
-            num_images_per_prompt=painting.batch, generator=torch.Generator("cpu").manual_seed(1), callback_on_step_end=note,
-        )  # fmt: skip
+            PROMPT,
+            width=painting.size,
+            height=painting.size,
+            num_inference_steps=painting.steps,
+            guidance_scale=GUIDANCE,
+            num_images_per_prompt=painting.batch,
+            generator=torch.Generator("cpu").manual_seed(1),
+            callback_on_step_end=note,
+        )
         return at, time.perf_counter() - began_s, painting.dtype, b""

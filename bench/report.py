@@ -123,19 +123,29 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "form": FORM, "bench": self.bench, "command": self.command, "about": dict(self.about),
+            "form": FORM,
+            "bench": self.bench,
+            "command": self.command,
+            "about": dict(self.about),
             "tables": {name: [dict(row) for row in rows] for name, rows in self.tables.items()},
-            "bounds": [{**asdict(each), "kept": each.kept} for each in self.bounds], "remarks": self.remarks,
-        }  # fmt: skip
+            "bounds": [{**asdict(each), "kept": each.kept} for each in self.bounds],
+            "remarks": self.remarks,
+        }
 
 
 def describe_machine(hardware: Hardware, threads: int) -> dict[str, Any]:
     """Return what the figures depend on; nothing that names its owner."""
     return {
-        "machine": hardware.name, "device": hardware.kind, "cores": hardware.cores, "memory_gib": round(hardware.ram_bytes / GIB),
-        "system": hardware.system, "torch": hardware.torch, "threads": threads, "hearth": __version__,
+        "machine": hardware.name,
+        "device": hardware.kind,
+        "cores": hardware.cores,
+        "memory_gib": round(hardware.ram_bytes / GIB),
+        "system": hardware.system,
+        "torch": hardware.torch,
+        "threads": threads,
+        "hearth": __version__,
         **{name: found for name in LIBRARIES if (found := _find_version(name))},
-    }  # fmt: skip
+    }
 
 
 def _find_version(package: str) -> str:

@@ -155,11 +155,15 @@ def measure_rows(
             yield Measured(
                 ROWS,
                 {
-                    "behind": f"{length} rows behind", "way": name, "seconds": seconds, "least_s": min(each.seconds for each in took[name]),
+                    "behind": f"{length} rows behind",
+                    "way": name,
+                    "seconds": seconds,
+                    "least_s": min(each.seconds for each in took[name]),
                     "beside_plain": seconds / middle[PLAIN] if PLAIN in middle else None,
-                    "cpu_s": spent[name], "cpu_beside_plain": spent[name] / spent[PLAIN] if PLAIN in spent else None,
+                    "cpu_s": spent[name],
+                    "cpu_beside_plain": spent[name] / spent[PLAIN] if PLAIN in spent else None,
                 },
-            )  # fmt: skip
+            )
             found[length, name] = seconds
     yield from check_rows(found, behind)
 

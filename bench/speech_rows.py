@@ -106,11 +106,19 @@ def generate(model: Any, device: str, before: torch.Tensor, rows: int, how: Samp
     config, text = model.config.decoder_config, make_text().to(device)[None]
     drawn = {"do_sample": True, "temperature": how.temperature, "top_p": how.top_p} if how.temperature else {"do_sample": False}
     found: torch.Tensor = model.generate(
-        input_ids=text, attention_mask=torch.ones_like(text), decoder_input_ids=before.to(device),
-        decoder_attention_mask=torch.ones(1, before.shape[1], dtype=torch.long, device=device), max_new_tokens=rows, streamer=clock,
-        guidance_scale=how.guidance, top_k=how.cfg_filter, eos_token_id=config.eos_token_id, pad_token_id=config.pad_token_id,
-        bos_token_id=config.bos_token_id, **drawn,
-    )  # fmt: skip
+        input_ids=text,
+        attention_mask=torch.ones_like(text),
+        decoder_input_ids=before.to(device),
+        decoder_attention_mask=torch.ones(1, before.shape[1], dtype=torch.long, device=device),
+        max_new_tokens=rows,
+        streamer=clock,
+        guidance_scale=how.guidance,
+        top_k=how.cfg_filter,
+        eos_token_id=config.eos_token_id,
+        pad_token_id=config.pad_token_id,
+        bos_token_id=config.bos_token_id,
+        **drawn,
+    )
     return found[0]
 
 

@@ -104,9 +104,15 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
                 yield Measured(
                     PARTS,
                     {
-                        "model": kind, "way": name, "seconds": seconds, "beside_plain": seconds / first, "times": args.frames / FRAME_RATES[kind] / seconds,
-                        "cpu_s": way.cpu_s, "first_s": way.first_s, "peak_bytes": peaks.get(name),
+                        "model": kind,
+                        "way": name,
+                        "seconds": seconds,
+                        "beside_plain": seconds / first,
+                        "times": args.frames / FRAME_RATES[kind] / seconds,
+                        "cpu_s": way.cpu_s,
+                        "first_s": way.first_s,
+                        "peak_bytes": peaks.get(name),
                     },
-                )  # fmt: skip
+                )
                 if name == "Hearth, float32":
                     yield Bound(f"{kind}: a part in float32, as a share of plain generate()'s", seconds / first, most=MOST)

@@ -19,9 +19,10 @@ from tests.support.source_trees import tree_of
 FILES = sorted(path for folder in ("app", "bench") for path in (TOP / folder).rglob("*.py") if "node_modules" not in path.parts)
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 (_TORCH,) = (
-    each for each in tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    each
+    for each in tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     if "torch" in each.get("protected_modules", ())
-)  # fmt: skip
+)
 COMPUTE = (*({*_TORCH["allowed_importers"]} - {"bench"}), "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts")
 """Importing these modules may bring torch: those where the contract lets it be named; of the benches, these alone."""
 EXTRA = "app.machines.cluster"
@@ -100,6 +101,46 @@ UNPACKER = "app/launcher/release_archive.py"
 RUNNERS = {"subprocess", "os.system", "os.popen", "os.startfile", "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell"}
 GIVES_FILES = {"app/engine/speech/sound/convert_sound.py", "app/engine/speech/book/pdf.py"}
 """The second hands a PDF to a process of Hearth's own, which may take so much."""
+
+
+def is_table(value: ast.AST | None) -> bool:
+    """Tell whether an expression is a table of values, or one with a name around it."""
+    match value:
+        case ast.Dict() | ast.List() | ast.Tuple() | ast.Set():
+            return True
+        case ast.BinOp(left, _, right):
+            return is_table(left) or is_table(right)
+        case ast.Call(ast.Name("frozenset" | "tuple" | "dict" | "list" | "set" | "MappingProxyType"), [only]):
+            return is_table(only)
+        case ast.Call(ast.Attribute(of, "items")):
+            return is_table(of)
+        case ast.Subscript(ast.Name("Literal")):
+            return True
+    return False
+
+
+def list_tables(tree: ast.Module) -> Iterator[ast.AST]:
+    """List what may keep the layout that a person gave it: what a module states, tables within, and the cases of a test."""
+    yield from (each for each in tree.body if isinstance(each, (ast.Assign, ast.AnnAssign)))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.AugAssign(value=value) if is_table(value):
+                yield node
+            case ast.For(iter=over) if is_table(over):
+                yield over
+            case ast.FunctionDef(decorator_list=marks) | ast.AsyncFunctionDef(decorator_list=marks) | ast.ClassDef(decorator_list=marks):
+                yield from (each for each in marks if isinstance(each, ast.Call))
+
+
+def test_only_tables_keep_a_layout_of_their_own() -> None:
+    loose = []
+    for path in (each for folder in ("app", "bench", "training", "tests") for each in (TOP / folder).rglob("*.py")):
+        source = path.read_text("utf-8")
+        skipped = [number for number, line in enumerate(source.splitlines(), 1) if line.rstrip().endswith("# fmt: skip")]
+        if skipped:
+            tables = [range(each.lineno, (each.end_lineno or each.lineno) + 1) for each in list_tables(tree_of(path))]  # type: ignore[attr-defined]
+            loose += [f"{path.relative_to(TOP).as_posix()}:{number}" for number in skipped if not any(number in table for table in tables)]
+    assert not loose
 
 
 def name_calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:

@@ -66,10 +66,19 @@ def test_jobs_and_their_states(desk: Desk) -> None:
         (job.request.text if isinstance(job.request, SpeechRequest) else job.request.prompt, job.state) for job in list_jobs(desk.keeper)
     ]
     assert told == [
-        (SCRIPT, "finished"), (LONGER, "stopped"), ("a red circle on a blue background", "finished"), ("a green square", "finished"),
-        ("[S1] Nobody speaks this.", "failed"), ("a yellow triangle", "stopped"), (LONGER, "interrupted"), (SCRIPT, "interrupted"),
-        ("a ball in the grass", "interrupted"), ("a white circle", "interrupted"), ("a white circle", "interrupted"), ("a black star", "interrupted"),
-    ]  # fmt: skip
+        (SCRIPT, "finished"),
+        (LONGER, "stopped"),
+        ("a red circle on a blue background", "finished"),
+        ("a green square", "finished"),
+        ("[S1] Nobody speaks this.", "failed"),
+        ("a yellow triangle", "stopped"),
+        (LONGER, "interrupted"),
+        (SCRIPT, "interrupted"),
+        ("a ball in the grass", "interrupted"),
+        ("a white circle", "interrupted"),
+        ("a white circle", "interrupted"),
+        ("a black star", "interrupted"),
+    ]
     failed = desk.keeper.get_progress(find_job(desk.keeper, "[S1] Nobody speaks this.", "failed").id).end
     assert isinstance(failed, Failed) and "a voice that is gone" in str(failed.sentence)
     assert find_job(desk.keeper, "a ball in the grass", "interrupted").owner == GUEST
@@ -107,8 +116,12 @@ def test_the_shelf_with_its_marks(desk: Desk) -> None:
     shelf = desk.keeper.shelf
     found = shelf.find(Search())
     assert [(each.kind, each.path.suffix, each.condition) for each in found] == [
-        ("picture", ".png", ""), ("picture", ".png", ""), ("picture", ".png", ""), ("speech", ".wav", ""), ("speech", ".ogg", ""),
-    ]  # fmt: skip
+        ("picture", ".png", ""),
+        ("picture", ".png", ""),
+        ("picture", ".png", ""),
+        ("speech", ".wav", ""),
+        ("speech", ".ogg", ""),
+    ]
     assert [each.id for each in found if each.favourite] == [found[1].id] and all(each.owner == "owner" for each in found)
     assert [each.model for each in found] == ["starter-painter"] * 3 + ["starter-voice"] * 2
     assert [each.text for each in shelf.find(Search("blue circ"))] == ["a red circle on a blue background"] * 2

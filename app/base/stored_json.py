@@ -40,9 +40,14 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
             raise ValueError(f"{type(values).__name__} in place of an object")
     except (IsADirectoryError, ValueError, RecursionError) as fault:
         notices.tell(
-            say("stored.unreadable", "{file} could not be read ({fault}), so what it held is back at its default. The damaged file is kept as {aside}.",
-                file=str(file), fault=str(fault)[:200], aside=str(_put_aside(file)))
-        )  # fmt: skip
+            say(
+                "stored.unreadable",
+                "{file} could not be read ({fault}), so what it held is back at its default. The damaged file is kept as {aside}.",
+                file=str(file),
+                fault=str(fault)[:200],
+                aside=str(_put_aside(file)),
+            )
+        )
         return {}
     wrong = drop_wrong(schema, values, depth)
     if wrong:
@@ -52,9 +57,14 @@ def read_stored(file: Path, schema: TypeAdapter[Any], depth: int | None = None) 
             aside = put_aside(file)
         names = shorten_list([".".join(map(str, keys)) for keys in wrong], NAMED_MOST)
         notices.tell(
-            say("stored.wrong", "These values of {file} were wrong and are back at their defaults: {names}. The old file is kept as {aside}.",
-                file=str(file), names=names, aside=str(aside))
-        )  # fmt: skip
+            say(
+                "stored.wrong",
+                "These values of {file} were wrong and are back at their defaults: {names}. The old file is kept as {aside}.",
+                file=str(file),
+                names=names,
+                aside=str(aside),
+            )
+        )
     return values
 
 

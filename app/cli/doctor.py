@@ -228,15 +228,27 @@ def reason_line(reason: Reason) -> str:
 def tested(verdicts: Verdicts, file: Path) -> Iterator[Line]:
     yield 0, "Self-test"
     if not verdicts:
-        yield 2, str(say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run {hearth} doctor --selftest."))  # fmt: skip
+        yield (
+            2,
+            str(
+                say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run {hearth} doctor --selftest.")
+            ),
+        )
     for sentence, found in counted(verdicts):
         yield 2, str(sentence)
         yield from ((4, f"{each.subject}: {each.words or f'error {each.error:.2g}'}") for each in found)
     yield 0, ""
     yield 0, "To report a problem"
-    yield 2, str(say("doctor.report",
-        "Send the output of {hearth} doctor --json, what you did, and what happened. The output describes your machine; "
-        "it contains none of your texts, pictures or recordings."))  # fmt: skip
+    yield (
+        2,
+        str(
+            say(
+                "doctor.report",
+                "Send the output of {hearth} doctor --json, what you did, and what happened. The output describes your machine; "
+                "it contains none of your texts, pictures or recordings.",
+            )
+        ),
+    )
     if verdicts:
         yield 2, str(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))
 
@@ -281,8 +293,10 @@ def to_plain(home: Home, shown: Mapping[str, Shown]) -> dict[str, Any]:
     return {
         "choice": {"chunk": read_chunk(home)} | asdict(read_choice(home)),
         "plans": {name: _plan_to_plain(each.plan) for name, each in shown.items()},
-        "stands_in": {name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None},
-    }  # fmt: skip
+        "stands_in": {
+            name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None
+        },
+    }
 
 
 def _plan_to_plain(plan: Plan | Trouble) -> dict[str, Any]:

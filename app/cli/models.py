@@ -111,10 +111,20 @@ def to_plain(found: Offer) -> dict[str, Any]:
     model, fit = found.model, found.forecast
     assert fit is not None
     return {
-        "id": model.id, "title": model.title, "kind": model.kind, "here": found.here, "here_bytes": found.here_bytes,
-        "download_bytes": found.download_bytes, "fit": fit.fit, "because": str(fit.sentence), "cures": [str(each.sentence) for each in fit.cures],
-        "quantised": found.quantised, "licence": model.licence, "credit": model.credit, "gated": model.gated,
-    }  # fmt: skip
+        "id": model.id,
+        "title": model.title,
+        "kind": model.kind,
+        "here": found.here,
+        "here_bytes": found.here_bytes,
+        "download_bytes": found.download_bytes,
+        "fit": fit.fit,
+        "because": str(fit.sentence),
+        "cures": [str(each.sentence) for each in fit.cures],
+        "quantised": found.quantised,
+        "licence": model.licence,
+        "credit": model.credit,
+        "gated": model.gated,
+    }
 
 
 def format_offer(found: Offer) -> list[str]:

@@ -50,9 +50,15 @@ def check_writable(output: Path, request: Request) -> None:
             _try(path)
         free = shutil.disk_usage(output.parent)
         if free.total and free.free < (needed := kind_of(request).estimate_bytes(request)):
-            raise Trouble(say("output.full",
-                "{path} needs about {needed} MB, but only {free} MB are free there. "
-                "Free some space, or choose another place.", path=str(output), needed=max(1, needed >> 20), free=free.free >> 20))  # fmt: skip
+            raise Trouble(
+                say(
+                    "output.full",
+                    "{path} needs about {needed} MB, but only {free} MB are free there. Free some space, or choose another place.",
+                    path=str(output),
+                    needed=max(1, needed >> 20),
+                    free=free.free >> 20,
+                )
+            )
     except (OSError, ValueError) as fault:
         raise Trouble(
             say(

@@ -46,10 +46,18 @@ def main(args: argparse.Namespace) -> int:
     if args.prompt not in (None, "-") and args.file is not None:
         raise Trouble(say("paint.prompt-and-file", "There is a prompt and a file of one. Give either the prompt or --file."))
     request = PictureRequest(
-        read_text(args.prompt, args.file).strip(), args.model, args.negative, width, height, image=resolve(args.image),
-        mask=resolve(args.mask), guide=resolve(args.guide), reference=resolve(args.reference), loras=tuple(map(parse_lora, args.lora)),
+        read_text(args.prompt, args.file).strip(),
+        args.model,
+        args.negative,
+        width,
+        height,
+        image=resolve(args.image),
+        mask=resolve(args.mask),
+        guide=resolve(args.guide),
+        reference=resolve(args.reference),
+        loras=tuple(map(parse_lora, args.lora)),
         **read_settings(args, PICTURES),
-    )  # fmt: skip
+    )
     if args.output is not None:
         require_png(args.output)
     require_size(request, find_model(paths.home(args.home), request).settings)

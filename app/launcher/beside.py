@@ -45,9 +45,13 @@ class Beside:
             self._said = tempfile.TemporaryFile()  # noqa: SIM115 - read once the work has ended
             (self._folder / "install.log").unlink(missing_ok=True)  # of what it tells, nothing is an earlier one's
             self._child = subprocess.Popen(
-                [python, str(slots.TOP / "start.py"), "prepare", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=self._said, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, **options,
-            )  # fmt: skip
+                [python, str(slots.TOP / "start.py"), "prepare", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._said,
+                env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+                **options,
+            )
             self.what, self._began_s = " ".join(words), time.monotonic()
             return True
 

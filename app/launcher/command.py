@@ -51,10 +51,13 @@ def _refuse_word(verb: str, word: str, known: Sequence[str]) -> None:
     near = difflib.get_close_matches(word, known)
     raise Refused(
         say(
-            "start.mistyped", "{command} does not know {name}. It knows: {known}. Nothing was done.",
-            command=verb, name=word, known=tuple(near or known),
+            "start.mistyped",
+            "{command} does not know {name}. It knows: {known}. Nothing was done.",
+            command=verb,
+            name=word,
+            known=tuple(near or known),
         )
-    )  # fmt: skip
+    )
 
 
 def asks_for_help(words: Sequence[str]) -> bool:

@@ -81,9 +81,15 @@ def make_environment(slot: Path, want: Requirements) -> None:
     if (remark := describe_remark(proof)) is not None:
         tell(remark)
     slots.write_stamp(
-        slot, digest=want.digest, extras={}, build=build, because=str(chosen.because), proof=proof, commit=slots.current_commit(),
+        slot,
+        digest=want.digest,
+        extras={},
+        build=build,
+        because=str(chosen.because),
+        proof=proof,
+        commit=slots.current_commit(),
         made=time.strftime("%Y-%m-%dT%H:%M:%S"),
-    )  # fmt: skip
+    )
     if chosen.card and proof["kind"] == "cpu":
         tell(
             say(

@@ -241,10 +241,12 @@ def _saying_full(folder: Path, offer: Offer) -> Iterator[None]:
         if fault.errno not in FULL:
             raise Refused(
                 say(
-                    "release.files", "The new version cannot be written to {folder} ({fault}). Nothing was changed.",
-                    folder=str(folder), fault=fault.strerror or type(fault).__name__,
+                    "release.files",
+                    "The new version cannot be written to {folder} ({fault}). Nothing was changed.",
+                    folder=str(folder),
+                    fault=fault.strerror or type(fault).__name__,
                 )
-            ) from fault  # fmt: skip
+            ) from fault
         need = (1 + UNPACKED_TIMES) * offer.bytes
         raise Refused(
             say(

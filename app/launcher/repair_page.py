@@ -136,9 +136,13 @@ class Repair:
         command = [sys.executable, str(slots.TOP / "start.py"), "repair"]
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
                 env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-            )  # fmt: skip
+            )
             code, said = done.returncode, done.stderr.strip()
         except OSError as fault:
             code, said = 1, str(fault)

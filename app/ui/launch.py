@@ -252,9 +252,15 @@ def start_server(
     ]  # fmt: skip
     paced = [*middleware, Middleware(Pacing)]
     own = Serving(
-        host=options.host, port=options.port, tls=tls, routes=routes, middleware=paced, most_bytes=OWNER_BYTES,
-        assistants=options.assistants, calls_at_once=CALLS_AT_ONCE,
-    )  # fmt: skip
+        host=options.host,
+        port=options.port,
+        tls=tls,
+        routes=routes,
+        middleware=paced,
+        most_bytes=OWNER_BYTES,
+        assistants=options.assistants,
+        calls_at_once=CALLS_AT_ONCE,
+    )
     address = serve_window(window, own)
     assistants.answer_in_content(window)
     return address

@@ -170,12 +170,18 @@ class OwnWindow:
             return
         kept: Mapping[str, Any] = self._desk.settings.get(SAVED, {})
         words = {name: each.translate(templates(self._spoken)) for name, each in WORDS.items()}
-        self._send({
-            "open": {
-                "address": self._address, "geometry": dict(kept), "ground": kept.get("ground", PALETTE["ground"][0]), "words": words,
-                "storage": str(self._home.root / "window"), "icon": str(assets() / "icons" / ICONS.get(sys.platform, "icon-256.png")),
+        self._send(
+            {
+                "open": {
+                    "address": self._address,
+                    "geometry": dict(kept),
+                    "ground": kept.get("ground", PALETTE["ground"][0]),
+                    "words": words,
+                    "storage": str(self._home.root / "window"),
+                    "icon": str(assets() / "icons" / ICONS.get(sys.platform, "icon-256.png")),
+                }
             }
-        })  # fmt: skip
+        )
         threading.Thread(target=self._listen, args=(self._process,), name="own window", daemon=True).start()
 
     def _send(self, line: Mapping[str, Any]) -> None:

@@ -149,21 +149,27 @@ class DraftsAsked(Asked):
 
 def routes(desk: Desk) -> list[Route]:
     return [
-        Route("/hearth/words", send_sentences), route(desk, "/hearth/static/{name}", send_static, schema=StaticAsked),
-        route(desk, "/hearth/help", help.send_help), Route("/hearth/manifest", send_manifest),
-        route(desk, "/hearth/live", send_live, schema=LiveAsked), route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
+        Route("/hearth/words", send_sentences),
+        route(desk, "/hearth/static/{name}", send_static, schema=StaticAsked),
+        route(desk, "/hearth/help", help.send_help),
+        Route("/hearth/manifest", send_manifest),
+        route(desk, "/hearth/live", send_live, schema=LiveAsked),
+        route(desk, "/hearth/check", check_text, ["POST"], CheckAsked),
         route(desk, "/hearth/made/{job}/{name}", send_job_file, schema=JobFileAsked),
         route(desk, "/hearth/heard/{job}/{part}", hear_script.send_heard, schema=hear_script.HeardAsked),
         route(desk, "/hearth/creation/{id}", send_creation, schema=CreationAsked),
-        route(desk, "/hearth/along/{id}", send_along, schema=ResultAsked), route(desk, "/hearth/sheet", send_contact_sheet),
+        route(desk, "/hearth/along/{id}", send_along, schema=ResultAsked),
+        route(desk, "/hearth/sheet", send_contact_sheet),
         route(desk, "/hearth/smaller/{kind}", retry_smaller, ["POST"], KindAsked),
         route(desk, "/hearth/queue/{job}/{act}", act_on_job, ["POST"], JobActAsked),
         owner_route(desk, "/hearth/notices", dismiss_notice, ["POST"], NoticeAsked),
-        owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked), owner_route(desk, "/hearth/report", send_report),
+        owner_route(desk, "/hearth/machine", send_plan, schema=PlanAsked),
+        owner_route(desk, "/hearth/report", send_report),
         owner_route(desk, "/hearth/says", pronunciation_list.send_list, schema=pronunciation_list.ListAsked),
         owner_route(desk, "/hearth/says", pronunciation_list.take_list, ["POST"]),
         owner_route(desk, "/hearth/says/{act}", pronunciation_list.change_list, ["POST"], pronunciation_list.RowAsked),
-        owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]), owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
+        owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]),
+        owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
         owner_route(desk, "/hearth/listen/{act}", listen, ["POST"], ActAsked),
         owner_route(desk, "/hearth/edit/{act}", edit_parts.edit_line, ["POST"], edit_parts.EditAsked),
         route(desk, "/hearth/cast", voice_shelf.send_cast, schema=voice_shelf.CastAsked),
@@ -175,7 +181,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/engine/{act}", restart_or_repair, ["POST"], ActAsked),
         owner_route(desk, "/hearth/chunk", set_chunk, ["POST"], ChunkAsked),
         owner_route(desk, "/hearth/drafts", keep_drafts, ["GET", "POST"], DraftsAsked),
-    ]  # fmt: skip
+    ]
 
 
 def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:

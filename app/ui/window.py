@@ -118,16 +118,37 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
         require_port(how.host, how.port)
     with patient_start():
         _, address, _ = window.launch(
-            server_name=how.host, server_port=how.port, prevent_thread_lock=True, quiet=True, theme=theme(), i18n=i18n(), footer_links=[],
-            favicon_path=icon if icon.is_file() else None, show_error=False, run_history=False, enable_monitoring=False, ssr_mode=False,
-            strict_cors=True, share=False, state_session_capacity=SESSIONS_MOST, max_file_size=how.most_bytes, ssl_verify=False,
-            ssl_certfile=how.tls and how.tls[0], ssl_keyfile=how.tls and how.tls[1], mcp_server=how.assistants, max_threads=how.calls_at_once,
+            server_name=how.host,
+            server_port=how.port,
+            prevent_thread_lock=True,
+            quiet=True,
+            theme=theme(),
+            i18n=i18n(),
+            footer_links=[],
+            favicon_path=icon if icon.is_file() else None,
+            show_error=False,
+            run_history=False,
+            enable_monitoring=False,
+            ssr_mode=False,
+            strict_cors=True,
+            share=False,
+            state_session_capacity=SESSIONS_MOST,
+            max_file_size=how.most_bytes,
+            ssl_verify=False,
+            ssl_certfile=how.tls and how.tls[0],
+            ssl_keyfile=how.tls and how.tls[1],
+            mcp_server=how.assistants,
+            max_threads=how.calls_at_once,
             _frontend=False,  # Else the page has to come within three seconds.
             app_kwargs={
-                "routes": how.routes, "middleware": middleware, "openapi_url": None, "docs_url": None, "redoc_url": None,
+                "routes": how.routes,
+                "middleware": middleware,
+                "openapi_url": None,
+                "docs_url": None,
+                "redoc_url": None,
                 "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},
             },
-        )  # fmt: skip
+        )
     limit_idle_connections(window.server)
     return str(address)
 

@@ -53,9 +53,19 @@ class OwnWindow:
         self._maximized, self._last = geometry.maximized, geometry
         x, y = engines.place_on(self._kind, screen, geometry)
         window = webview.create_window(
-            "Hearth", order["address"], x=x, y=y, width=geometry.width, height=geometry.height, screen=known[screen] if screen else None,
-            maximized=geometry.maximized, min_size=LEAST, background_color=order["ground"], text_select=True, zoomable=True,
-        )  # fmt: skip
+            "Hearth",
+            order["address"],
+            x=x,
+            y=y,
+            width=geometry.width,
+            height=geometry.height,
+            screen=known[screen] if screen else None,
+            maximized=geometry.maximized,
+            min_size=LEAST,
+            background_color=order["ground"],
+            text_select=True,
+            zoomable=True,
+        )
         assert window is not None
         self.window = window
         self._address = order["address"]

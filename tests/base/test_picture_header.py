@@ -134,8 +134,9 @@ def list_real_pictures() -> dict[str, bytes]:
         "a thumbnail": put_segments(encode("JPEG"), b"II*\0\x08\0\0\0\0\0\0\0\0\0" + encode("JPEG", (32, 32), progressive=True) * 3),
         **{f"TIFF by {way}": encode("TIFF", (16, 2000), compression=way, strip_size=48) for way in ("raw", "tiff_lzw", "tiff_deflate")},
         "a large TIFF": encode("TIFF", big_tiff=True),
-        "GIF": encode("GIF"), "BMP": encode("BMP"),
-    }  # fmt: skip
+        "GIF": encode("GIF"),
+        "BMP": encode("BMP"),
+    }
 
 
 @pytest.mark.filterwarnings("ignore:Truncated File Read")

@@ -36,16 +36,22 @@ def make_report(seconds: float = 0.25) -> Report:
 
 def test_the_form_of_the_json() -> None:
     assert make_report().to_json() == {
-        "form": 1, "bench": "speech", "command": "hearth bench speech", "about": dict(ABOUT),
-        "tables": {"rows": [
-            {"behind": 100, "way": "ours", "seconds": 0.25, "note": None}, {"behind": 100, "way": "theirs", "seconds": None, "note": "none"},
-        ]},
+        "form": 1,
+        "bench": "speech",
+        "command": "hearth bench speech",
+        "about": dict(ABOUT),
+        "tables": {
+            "rows": [
+                {"behind": 100, "way": "ours", "seconds": 0.25, "note": None},
+                {"behind": 100, "way": "theirs", "seconds": None, "note": "none"},
+            ]
+        },
         "bounds": [
             {"name": "share", "value": 0.9, "least": 0.85, "most": None, "kept": True},
             {"name": "peak", "value": 1.2, "least": None, "most": 1.1, "kept": False},
         ],
         "remarks": ["a word"],
-    }  # fmt: skip
+    }
     names = ["machine", "device", "cores", "memory_gib", "system", "torch", "threads", "hearth", "transformers", "diffusers"]
     assert list(ABOUT) == names and format_machine(ABOUT).startswith("Tiny (cpu), 2 cores, 8 GiB, linux; torch 2.13.0, ")
 
@@ -57,8 +63,10 @@ def test_the_table_to_read() -> None:
         *report.add(Bound("peak", 1.2, most=1.1)),
     ]
     assert [line.split() for line in lines] == [
-        ["a", "row", "ms", "note"], ["100,", "ours", "250.0", "-"], ["peak:", "1.20", "(at", "most", "1.1:", "missed)"],
-    ]  # fmt: skip
+        ["a", "row", "ms", "note"],
+        ["100,", "ours", "250.0", "-"],
+        ["peak:", "1.20", "(at", "most", "1.1:", "missed)"],
+    ]
 
 
 def test_the_command_names_no_path_of_this_machine() -> None:

@@ -81,9 +81,14 @@ def page(opened: Open, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pag
     with sync_playwright() as playwright:
         launch = playwright.chromium.launch_persistent_context
         context: BrowserContext = launch(
-            tmp_path_factory.mktemp("profile"), executable_path=WHOLE_CHROMIUM, args=FLAGS, locale="en-US", reduced_motion="reduce",
-            viewport={"width": 1400, "height": 1000}, accept_downloads=True,
-        )  # fmt: skip
+            tmp_path_factory.mktemp("profile"),
+            executable_path=WHOLE_CHROMIUM,
+            args=FLAGS,
+            locale="en-US",
+            reduced_motion="reduce",
+            viewport={"width": 1400, "height": 1000},
+            accept_downloads=True,
+        )
         page, faults = context.new_page(), list[str]()
         page.set_default_timeout(MOST_MS)
         page.on("pageerror", lambda error: faults.append(str(error)))

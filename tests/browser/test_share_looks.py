@@ -134,9 +134,15 @@ def test_the_owners_panel(light: Light, language: str, width: int, desk: Desk, b
     blocks = window.build(desk)
     routes = [*page_routes.routes(desk), *shelf.routes(desk), *models.routes(desk), *welcome.routes(desk), *share.routes(sharing)]
     _, address, _ = blocks.launch(
-        prevent_thread_lock=True, quiet=True, run_history=False, theme=theme(), i18n=i18n(), footer_links=[], ssr_mode=False,
+        prevent_thread_lock=True,
+        quiet=True,
+        run_history=False,
+        theme=theme(),
+        i18n=i18n(),
+        footer_links=[],
+        ssr_mode=False,
         app_kwargs={"routes": routes, "middleware": [*build_guards(desk.keeper.home)[0], Middleware(HeadInjection)]},
-    )  # fmt: skip
+    )
     limit_idle_connections(blocks.server)
     try:
         page = look(browser, address, light, language, width)

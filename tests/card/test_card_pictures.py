@@ -79,9 +79,14 @@ def reference(folder: Any) -> Any:
         size = SIZE[family]
         begin = torch.randn(1, 4, size // 8, size // 8, generator=torch.Generator("cpu").manual_seed(11), dtype=getattr(torch, noise))
         latents = plain(
-            prompt=PROMPT, num_inference_steps=STEPS[family], guidance_scale=5.0, width=size, height=size,
-            latents=begin.float().to(full_size.DEVICE), output_type="latent",
-        ).images  # fmt: skip
+            prompt=PROMPT,
+            num_inference_steps=STEPS[family],
+            guidance_scale=5.0,
+            width=size,
+            height=size,
+            latents=begin.float().to(full_size.DEVICE),
+            output_type="latent",
+        ).images
         image = plain.vae.decode(latents / plain.vae.config.scaling_factor, return_dict=False)[0]
         torch.backends.cudnn.allow_tf32 = precise
         return latents.cpu(), image.cpu()

@@ -59,10 +59,17 @@ def look(hearth: Running, temporary: Path) -> Measured | None:
     window, ended = psutil.Process(hearth.pid), sum(state not in LIVE for state in hearth.states().values())
     database = sum(path.stat().st_size for path in hearth.home.glob("hearth.sqlite3*"))
     return Measured(
-        ended, window.memory_info().rss / MIB, engine.memory_info().rss / MIB, window.num_fds(), engine.num_fds(),
-        window.num_threads(), engine.num_threads(), count_files(hearth.home / "scratch"), count_files(temporary),
+        ended,
+        window.memory_info().rss / MIB,
+        engine.memory_info().rss / MIB,
+        window.num_fds(),
+        engine.num_fds(),
+        window.num_threads(),
+        engine.num_threads(),
+        count_files(hearth.home / "scratch"),
+        count_files(temporary),
         database / 1024 / max(ended, 1),
-    )  # fmt: skip
+    )
 
 
 def count_files(folder: Path) -> int:

@@ -137,9 +137,14 @@ def test_a_release_whose_folder_is_lost_leaves_what_was_downloaded_first(copy: C
 def kill(copy: Copy, at: str, before: str) -> bool:
     """Run an update that is killed at a step; return whether it was, or had no such step any more."""
     child = subprocess.Popen(
-        [sys.executable, str(copy.top / "start.py"), "update"], cwd=copy.elsewhere, start_new_session=True,
-        env={**copy.env, "KILL_AT": at, "KILL_BEFORE": before}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, str(copy.top / "start.py"), "update"],
+        cwd=copy.elsewhere,
+        start_new_session=True,
+        env={**copy.env, "KILL_AT": at, "KILL_BEFORE": before},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     _, said = child.communicate(timeout=200)
     assert child.returncode in (0, -signal.SIGKILL), said
     return child.returncode != 0

@@ -26,9 +26,15 @@ def test_a_machines_process_that_the_system_does_not_start_is_tried_again(monkey
         closing.set()
 
     watched = SimpleNamespace(
-        _closing=closing, _tidied_s=time.monotonic(), _apply_pause=lambda: None, _finder=SimpleNamespace(look=lambda rests: None),
-        _note_fetching=lambda: False, _side=SimpleNamespace(alive=False), _again_s=0.01, _start_side=start_side,
+        _closing=closing,
+        _tidied_s=time.monotonic(),
+        _apply_pause=lambda: None,
+        _finder=SimpleNamespace(look=lambda rests: None),
+        _note_fetching=lambda: False,
+        _side=SimpleNamespace(alive=False),
+        _again_s=0.01,
+        _start_side=start_side,
         state=SimpleNamespace(online=False, removed=False),
-    )  # fmt: skip
+    )
     Lending._watch(watched)  # type: ignore[arg-type]
     assert len(tries) == 3

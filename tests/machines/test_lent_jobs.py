@@ -200,11 +200,17 @@ class Table:
         models = SimpleNamespace(name=str, want=lambda machines, model: None)
         journal = SimpleNamespace(list_waiting=lambda: self.waiting, find=lambda job: SimpleNamespace(state=self.state))
         self.keeper: Any = SimpleNamespace(
-            home=home(folder), journal=journal, state=EngineState(ready=True, job="own"), folder=lambda job: folder, leaves=None,
-            lend_out=lambda job, model, stop: self.stops.append(stop) or job, read_setup=lambda choice, yields: None,
-            give_up_lent_out=lambda job: self.told.append(("put back", job)), end_lent_out=lambda job, *_: self.told.append(("ended", job)),
+            home=home(folder),
+            journal=journal,
+            state=EngineState(ready=True, job="own"),
+            folder=lambda job: folder,
+            leaves=None,
+            lend_out=lambda job, model, stop: self.stops.append(stop) or job,
+            read_setup=lambda choice, yields: None,
+            give_up_lent_out=lambda job: self.told.append(("put back", job)),
+            end_lent_out=lambda job, *_: self.told.append(("ended", job)),
             tell_lent_out=lambda job, note: self.told.append(("said", str(note.sentence))),
-        )  # fmt: skip
+        )
         vars(self.keeper).update(keeper)
         asks = mock.patch.object(spreader, "Asking", return_value=asking)
         with asks, mock.patch.object(spreader, "KnownModels", return_value=models):
@@ -288,8 +294,9 @@ def test_who_takes_a_job_over_is_named(tmp_path: Path) -> None:
         busy.update(ids)
         table.spreader._say_where(at, machines)
     assert [said for _, said in table.told] == [
-        "Too large for this computer; runs on Attic.", "Too large for this computer; runs on Attic, Box.",
-    ]  # fmt: skip
+        "Too large for this computer; runs on Attic.",
+        "Too large for this computer; runs on Attic, Box.",
+    ]
     table.state = "finished"
     table.spreader._look()
     assert not table.spreader._named, "it has ended"

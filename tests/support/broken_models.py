@@ -309,10 +309,25 @@ def change_link(chance: random.Random, model: Path, outside: Path) -> str:
     )
     if path is None:
         return ""
-    target = chance.choice((
-        path, Path("loop"), outside, outside / path.name, outside / "config.json", outside / "model.safetensors", Path("/etc/passwd"), Path("/dev/zero"),
-        Path("/dev/full"), Path("/proc/self/mem"), Path("/"), model, Path("nowhere"), Path("../" * 12) / "etc" / "passwd", _pick(chance, model, "*") or outside,
-    ))  # fmt: skip
+    target = chance.choice(
+        (
+            path,
+            Path("loop"),
+            outside,
+            outside / path.name,
+            outside / "config.json",
+            outside / "model.safetensors",
+            Path("/etc/passwd"),
+            Path("/dev/zero"),
+            Path("/dev/full"),
+            Path("/proc/self/mem"),
+            Path("/"),
+            model,
+            Path("nowhere"),
+            Path("../" * 12) / "etc" / "passwd",
+            _pick(chance, model, "*") or outside,
+        )
+    )
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)

@@ -40,9 +40,14 @@ class Running:
     def start(self) -> None:
         command = [sys.executable, *self.program, "open", "--no-browser", "--home", str(self.home)]
         self.process = subprocess.Popen(
-            command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=TOP,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.log.append(line)

@@ -217,12 +217,19 @@ def make_settings(desk: Desk) -> None:
         "model": "starter-painter", "width": 64, "height": 64, "steps": 12, "guidance": 3.0, "scheduler": "Euler", "batch": 2, "upscale": 2,
         "strength": 0.4, "quicker": "off",
     }  # fmt: skip
-    desk.settings.put({
-        "speak": speak, "paint": paint, "greeted": True, "drafts": {"speak-text": "[S1] Not yet said.", "paint-prompt": "not yet painted"},
-        "choice": {"dtype": "float32", "chunk": 128}, "models": ["{{HOME}}/a model of my own"], "visitors": {"letters": 500, "share": 0.25},
-        "window": {"x": 10, "y": 20, "width": 1200, "height": 800, "maximized": False, "ground": "#101418"},
-        "machines": {"uses": False, "lends": False, "paused": True, "fetches": False, "seen": False},
-    })  # fmt: skip
+    desk.settings.put(
+        {
+            "speak": speak,
+            "paint": paint,
+            "greeted": True,
+            "drafts": {"speak-text": "[S1] Not yet said.", "paint-prompt": "not yet painted"},
+            "choice": {"dtype": "float32", "chunk": 128},
+            "models": ["{{HOME}}/a model of my own"],
+            "visitors": {"letters": 500, "share": 0.25},
+            "window": {"x": 10, "y": 20, "width": 1200, "height": 800, "maximized": False, "ground": "#101418"},
+            "machines": {"uses": False, "lends": False, "paused": True, "fetches": False, "seen": False},
+        }
+    )
     presets.save_preset(desk.settings, "speak", "Bedtime", {**speak, "speed": 0.8})
     presets.save_preset(desk.settings, "paint", "Posters", {**paint, "batch": 4})
 
@@ -257,9 +264,15 @@ def make_environment(folder: Path) -> None:
         (folder / name / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
         proof = {"name": "CPU", "torch": "2.13.0+cpu", "kind": "cpu"}
         slots.write_stamp(
-            folder / name, digest=name * 16, extras={"window": ["pywebview>=6.2"]}, build="cpu", because="no card", proof=proof, commit=commit,
+            folder / name,
+            digest=name * 16,
+            extras={"window": ["pywebview>=6.2"]},
+            build="cpu",
+            because="no card",
+            proof=proof,
+            commit=commit,
             made="2026-11-20T10:00:00",
-        )  # fmt: skip
+        )
         shutil.rmtree(folder / name / "lib")
     slots.replace_text(folder / "current", "b")
     slots.write_way_back(folder, {"slot": "a", "commit": "1" * 40})

@@ -36,10 +36,22 @@ def save_whisper(folder: Path, seed: int = 0) -> Path:
     end = tokenizer.get_vocab_size() - len(ORDERS)
     torch.manual_seed(seed)
     config = WhisperConfig(
-        vocab_size=tokenizer.get_vocab_size(), d_model=32, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
-        encoder_ffn_dim=32, decoder_ffn_dim=32, max_target_positions=48, bos_token_id=end, eos_token_id=end, pad_token_id=end, decoder_start_token_id=end + 1,
-        suppress_tokens=None, begin_suppress_tokens=None,
-    )  # fmt: skip
+        vocab_size=tokenizer.get_vocab_size(),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_target_positions=48,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=end,
+        decoder_start_token_id=end + 1,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+    )
     WhisperForConditionalGeneration(config).save_pretrained(folder)
     named: dict[str, Any] = json.loads((folder / "generation_config.json").read_text())
     (folder / "generation_config.json").write_text(json.dumps({**named, "alignment_heads": [[1, 0], [1, 1]]}))
@@ -51,10 +63,20 @@ def save_moonshine(folder: Path, seed: int = 1) -> Path:
     end = tokenizer.get_vocab_size() - len(ORDERS)
     torch.manual_seed(seed)
     config = MoonshineConfig(
-        vocab_size=tokenizer.get_vocab_size(), hidden_size=32, intermediate_size=64, encoder_num_hidden_layers=1, decoder_num_hidden_layers=2,
-        encoder_num_attention_heads=2, decoder_num_attention_heads=2, encoder_num_key_value_heads=2, decoder_num_key_value_heads=2,
-        max_position_embeddings=64, bos_token_id=end + 1, decoder_start_token_id=end + 1, eos_token_id=end,
-    )  # fmt: skip
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=32,
+        intermediate_size=64,
+        encoder_num_hidden_layers=1,
+        decoder_num_hidden_layers=2,
+        encoder_num_attention_heads=2,
+        decoder_num_attention_heads=2,
+        encoder_num_key_value_heads=2,
+        decoder_num_key_value_heads=2,
+        max_position_embeddings=64,
+        bos_token_id=end + 1,
+        decoder_start_token_id=end + 1,
+        eos_token_id=end,
+    )
     MoonshineForConditionalGeneration(config).save_pretrained(folder)
     return folder
 

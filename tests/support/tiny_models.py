@@ -56,14 +56,32 @@ def make_mask(rows: int, length: int, pad: int) -> Tensor:
 
 def dia() -> nn.Module:
     encoder = DiaEncoderConfig(
-        max_position_embeddings=128, num_hidden_layers=2, hidden_size=32, num_attention_heads=2, num_key_value_heads=2,
-        head_dim=16, intermediate_size=64,
-    )  # fmt: skip
+        max_position_embeddings=128,
+        num_hidden_layers=2,
+        hidden_size=32,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=16,
+        intermediate_size=64,
+    )
     decoder = DiaDecoderConfig(
-        max_position_embeddings=128, num_hidden_layers=2, hidden_size=32, num_attention_heads=4, num_key_value_heads=1,
-        head_dim=16, cross_num_attention_heads=4, cross_num_key_value_heads=4, cross_head_dim=16, cross_hidden_size=32,
-        intermediate_size=64, vocab_size=68, num_channels=2, eos_token_id=64, pad_token_id=65, bos_token_id=66,
-    )  # fmt: skip
+        max_position_embeddings=128,
+        num_hidden_layers=2,
+        hidden_size=32,
+        num_attention_heads=4,
+        num_key_value_heads=1,
+        head_dim=16,
+        cross_num_attention_heads=4,
+        cross_num_key_value_heads=4,
+        cross_head_dim=16,
+        cross_hidden_size=32,
+        intermediate_size=64,
+        vocab_size=68,
+        num_channels=2,
+        eos_token_id=64,
+        pad_token_id=65,
+        bos_token_id=66,
+    )
     model = DiaForConditionalGeneration(DiaConfig(encoder_config=encoder, decoder_config=decoder, delay_pattern=[0, 1]))
     for parameter in model.parameters():
         if parameter.ndim > 1:  # at its default width of 0.02 hardly anything depends on attention
@@ -87,10 +105,19 @@ def run_dia(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 
 def clip() -> nn.Module:
-    return CLIPTextModel(CLIPTextConfig(
-        vocab_size=100, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=WORDS, projection_dim=32, bos_token_id=0, eos_token_id=1,
-    ))  # fmt: skip
+    return CLIPTextModel(
+        CLIPTextConfig(
+            vocab_size=100,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=WORDS,
+            projection_dim=32,
+            bos_token_id=0,
+            eos_token_id=1,
+        )
+    )
 
 
 def run_clip(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -109,10 +136,15 @@ def run_t5(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def unet() -> Any:
     return UNet2DConditionModel(
-        sample_size=16, layers_per_block=1, block_out_channels=(32, 64), cross_attention_dim=32, attention_head_dim=4,
-        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+        sample_size=16,
+        layers_per_block=1,
+        block_out_channels=(32, 64),
+        cross_attention_dim=32,
+        attention_head_dim=4,
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
         norm_num_groups=8,
-    )  # fmt: skip
+    )
 
 
 def run_unet(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -122,11 +154,20 @@ def run_unet(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def unet_xl() -> Any:
     return UNet2DConditionModel(
-        sample_size=16, layers_per_block=1, block_out_channels=(32, 64), cross_attention_dim=32, attention_head_dim=(2, 4),
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        transformer_layers_per_block=(1, 2), use_linear_projection=True, addition_embed_type="text_time",
-        addition_time_embed_dim=8, projection_class_embeddings_input_dim=80, norm_num_groups=8,
-    )  # fmt: skip
+        sample_size=16,
+        layers_per_block=1,
+        block_out_channels=(32, 64),
+        cross_attention_dim=32,
+        attention_head_dim=(2, 4),
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        transformer_layers_per_block=(1, 2),
+        use_linear_projection=True,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        projection_class_embeddings_input_dim=80,
+        norm_num_groups=8,
+    )
 
 
 def run_unet_xl(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -152,10 +193,19 @@ def run_vae(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def sd3() -> Any:
     return SD3Transformer2DModel(
-        sample_size=16, patch_size=2, in_channels=4, num_layers=2, attention_head_dim=8, num_attention_heads=4,
-        joint_attention_dim=32, caption_projection_dim=32, pooled_projection_dim=64, out_channels=4,
-        pos_embed_max_size=16, qk_norm="rms_norm",
-    )  # fmt: skip
+        sample_size=16,
+        patch_size=2,
+        in_channels=4,
+        num_layers=2,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        joint_attention_dim=32,
+        caption_projection_dim=32,
+        pooled_projection_dim=64,
+        out_channels=4,
+        pos_embed_max_size=16,
+        qk_norm="rms_norm",
+    )
 
 
 def run_sd3(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -165,9 +215,17 @@ def run_sd3(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def pixart() -> Any:
     return PixArtTransformer2DModel(
-        sample_size=16, num_layers=2, patch_size=2, attention_head_dim=8, num_attention_heads=4, in_channels=4,
-        cross_attention_dim=32, out_channels=8, caption_channels=32, use_additional_conditions=False,
-    )  # fmt: skip
+        sample_size=16,
+        num_layers=2,
+        patch_size=2,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        in_channels=4,
+        cross_attention_dim=32,
+        out_channels=8,
+        caption_channels=32,
+        use_additional_conditions=False,
+    )
 
 
 def run_pixart(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -180,9 +238,17 @@ def run_pixart(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def flux() -> Any:
     return FluxTransformer2DModel(
-        patch_size=1, in_channels=4, num_layers=1, num_single_layers=2, attention_head_dim=16, num_attention_heads=2,
-        joint_attention_dim=32, pooled_projection_dim=32, axes_dims_rope=(4, 4, 8), guidance_embeds=False,
-    )  # fmt: skip
+        patch_size=1,
+        in_channels=4,
+        num_layers=1,
+        num_single_layers=2,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=32,
+        pooled_projection_dim=32,
+        axes_dims_rope=(4, 4, 8),
+        guidance_embeds=False,
+    )
 
 
 def places(side: int, axes: int) -> Tensor:
@@ -206,9 +272,17 @@ def run_flux(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def flux2() -> Any:
     return Flux2Transformer2DModel(
-        patch_size=1, in_channels=4, num_layers=1, num_single_layers=2, attention_head_dim=16, num_attention_heads=2,
-        joint_attention_dim=32, timestep_guidance_channels=16, axes_dims_rope=(4, 4, 4, 4), guidance_embeds=False,
-    )  # fmt: skip
+        patch_size=1,
+        in_channels=4,
+        num_layers=1,
+        num_single_layers=2,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=32,
+        timestep_guidance_channels=16,
+        axes_dims_rope=(4, 4, 4, 4),
+        guidance_embeds=False,
+    )
 
 
 def run_flux2(model: nn.Module, dtype: torch.dtype) -> Tensor:
@@ -223,9 +297,16 @@ def run_flux2(model: nn.Module, dtype: torch.dtype) -> Tensor:
 
 def z_image() -> Any:
     return ZImageTransformer2DModel(
-        in_channels=4, dim=32, n_layers=2, n_refiner_layers=1, n_heads=2, n_kv_heads=2, cap_feat_dim=32,
-        axes_dims=[4, 4, 8], axes_lens=[128, 32, 32],
-    )  # fmt: skip
+        in_channels=4,
+        dim=32,
+        n_layers=2,
+        n_refiner_layers=1,
+        n_heads=2,
+        n_kv_heads=2,
+        cap_feat_dim=32,
+        axes_dims=[4, 4, 8],
+        axes_lens=[128, 32, 32],
+    )
 
 
 def run_z_image(model: nn.Module, dtype: torch.dtype) -> Tensor:

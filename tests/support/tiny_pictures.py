@@ -66,9 +66,16 @@ def qwen_tokenizer() -> Any:
 
 def clip(width: int = 32, projected: bool = False) -> Any:
     config = transformers.CLIPTextConfig(
-        vocab_size=2 * len(LETTERS) + 2, hidden_size=width, intermediate_size=2 * width, num_hidden_layers=2,
-        num_attention_heads=2, projection_dim=width, bos_token_id=188, eos_token_id=189, pad_token_id=189,
-    )  # fmt: skip
+        vocab_size=2 * len(LETTERS) + 2,
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        projection_dim=width,
+        bos_token_id=188,
+        eos_token_id=189,
+        pad_token_id=189,
+    )
     return (transformers.CLIPTextModelWithProjection if projected else transformers.CLIPTextModel)(config)
 
 
@@ -83,34 +90,58 @@ def t5() -> Any:
 def qwen(layers: int = 3) -> Any:
     return transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(
-            vocab_size=320, hidden_size=32, intermediate_size=64, num_hidden_layers=layers, num_attention_heads=4,
-            num_key_value_heads=2, head_dim=8, max_position_embeddings=1024,
+            vocab_size=320,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=layers,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            max_position_embeddings=1024,
         )
-    )  # fmt: skip
+    )
 
 
 def vae(channels: int = 4, widths: tuple[int, ...] = (16, 16, 32, 32), **more: Any) -> Any:
     """Make a VAE; each width after the first halves the picture once more."""
     return diffusers.AutoencoderKL(
-        block_out_channels=widths, down_block_types=("DownEncoderBlock2D",) * len(widths),
-        up_block_types=("UpDecoderBlock2D",) * len(widths), layers_per_block=1, latent_channels=channels, norm_num_groups=4, **more,
-    )  # fmt: skip
+        block_out_channels=widths,
+        down_block_types=("DownEncoderBlock2D",) * len(widths),
+        up_block_types=("UpDecoderBlock2D",) * len(widths),
+        layers_per_block=1,
+        latent_channels=channels,
+        norm_num_groups=4,
+        **more,
+    )
 
 
 def unet(cross: int, **more: Any) -> Any:
     return diffusers.UNet2DConditionModel(
-        sample_size=8, block_out_channels=(16, 32), layers_per_block=1, norm_num_groups=4, cross_attention_dim=cross,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        attention_head_dim=4, **more,
-    )  # fmt: skip
+        sample_size=8,
+        block_out_channels=(16, 32),
+        layers_per_block=1,
+        norm_num_groups=4,
+        cross_attention_dim=cross,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=4,
+        **more,
+    )
 
 
 def sd15(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
     return diffusers.StableDiffusionPipeline(
-        vae=vae(widths=widths), text_encoder=clip(), tokenizer=clip_tokenizer(), unet=unet(32), safety_checker=None,
-        scheduler=diffusers.DDIMScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, clip_sample=False, steps_offset=1),
-        feature_extractor=None, requires_safety_checker=False,
-    )  # fmt: skip
+        vae=vae(widths=widths),
+        text_encoder=clip(),
+        tokenizer=clip_tokenizer(),
+        unet=unet(32),
+        safety_checker=None,
+        scheduler=diffusers.DDIMScheduler(
+            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, clip_sample=False, steps_offset=1
+        ),
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
 
 
 def sdxl() -> Any:
@@ -119,21 +150,36 @@ def sdxl() -> Any:
         "transformer_layers_per_block": (1, 1), "use_linear_projection": True,
     }  # fmt: skip
     return diffusers.StableDiffusionXLPipeline(
-        vae=vae(scaling_factor=0.13025), text_encoder=clip(), text_encoder_2=clip(projected=True), unet=unet(64, **more),
-        tokenizer=clip_tokenizer(), tokenizer_2=clip_tokenizer(), add_watermarker=False,
+        vae=vae(scaling_factor=0.13025),
+        text_encoder=clip(),
+        text_encoder_2=clip(projected=True),
+        unet=unet(64, **more),
+        tokenizer=clip_tokenizer(),
+        tokenizer_2=clip_tokenizer(),
+        add_watermarker=False,
         scheduler=diffusers.EulerDiscreteScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1),
-    )  # fmt: skip
+    )
 
 
 def pixart() -> Any:
     return diffusers.PixArtSigmaPipeline(
-        tokenizer=t5_tokenizer(), text_encoder=t5(), vae=vae(scaling_factor=0.13025),
+        tokenizer=t5_tokenizer(),
+        text_encoder=t5(),
+        vae=vae(scaling_factor=0.13025),
         transformer=diffusers.PixArtTransformer2DModel(
-            num_attention_heads=2, attention_head_dim=16, in_channels=4, out_channels=8, num_layers=2,
-            cross_attention_dim=32, caption_channels=32, sample_size=8, patch_size=2, use_additional_conditions=False,
+            num_attention_heads=2,
+            attention_head_dim=16,
+            in_channels=4,
+            out_channels=8,
+            num_layers=2,
+            cross_attention_dim=32,
+            caption_channels=32,
+            sample_size=8,
+            patch_size=2,
+            use_additional_conditions=False,
         ),
         scheduler=diffusers.DPMSolverMultistepScheduler(),
-    )  # fmt: skip
+    )
 
 
 def _shifted_vae(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
@@ -143,14 +189,29 @@ def _shifted_vae(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
 def sd3(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
     return diffusers.StableDiffusion3Pipeline(
         transformer=diffusers.SD3Transformer2DModel(
-            sample_size=8, patch_size=2, in_channels=16, out_channels=16, num_layers=2, attention_head_dim=16,
-            num_attention_heads=2, joint_attention_dim=64, caption_projection_dim=32, pooled_projection_dim=64,
-            pos_embed_max_size=32, qk_norm="rms_norm", dual_attention_layers=(0,),
+            sample_size=8,
+            patch_size=2,
+            in_channels=16,
+            out_channels=16,
+            num_layers=2,
+            attention_head_dim=16,
+            num_attention_heads=2,
+            joint_attention_dim=64,
+            caption_projection_dim=32,
+            pooled_projection_dim=64,
+            pos_embed_max_size=32,
+            qk_norm="rms_norm",
+            dual_attention_layers=(0,),
         ),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0), vae=_shifted_vae(widths),
-        text_encoder=clip(32, True), tokenizer=clip_tokenizer(), text_encoder_2=clip(32, True), tokenizer_2=clip_tokenizer(),
-        text_encoder_3=_wide_t5(), tokenizer_3=t5_tokenizer(),
-    )  # fmt: skip
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
+        vae=_shifted_vae(widths),
+        text_encoder=clip(32, True),
+        tokenizer=clip_tokenizer(),
+        text_encoder_2=clip(32, True),
+        tokenizer_2=clip_tokenizer(),
+        text_encoder_3=_wide_t5(),
+        tokenizer_3=t5_tokenizer(),
+    )
 
 
 def _wide_t5() -> Any:
@@ -163,23 +224,45 @@ def _wide_t5() -> Any:
 
 def flux() -> Any:
     return diffusers.FluxPipeline(
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(), vae=_shifted_vae(), text_encoder=clip(),
-        tokenizer=clip_tokenizer(), text_encoder_2=t5(), tokenizer_2=t5_tokenizer(),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(),
+        vae=_shifted_vae(),
+        text_encoder=clip(),
+        tokenizer=clip_tokenizer(),
+        text_encoder_2=t5(),
+        tokenizer_2=t5_tokenizer(),
         transformer=diffusers.FluxTransformer2DModel(
-            in_channels=64, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
-            joint_attention_dim=32, pooled_projection_dim=32, guidance_embeds=False, axes_dims_rope=(4, 4, 8),
+            in_channels=64,
+            num_layers=1,
+            num_single_layers=1,
+            attention_head_dim=16,
+            num_attention_heads=2,
+            joint_attention_dim=32,
+            pooled_projection_dim=32,
+            guidance_embeds=False,
+            axes_dims_rope=(4, 4, 8),
         ),
-    )  # fmt: skip
+    )
 
 
 def chroma() -> Any:
     return diffusers.ChromaPipeline(
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(), vae=_shifted_vae(), text_encoder=t5(), tokenizer=t5_tokenizer(),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(),
+        vae=_shifted_vae(),
+        text_encoder=t5(),
+        tokenizer=t5_tokenizer(),
         transformer=diffusers.ChromaTransformer2DModel(
-            in_channels=64, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2, joint_attention_dim=32,
-            axes_dims_rope=(4, 4, 8), approximator_num_channels=8, approximator_hidden_dim=32, approximator_layers=2,
+            in_channels=64,
+            num_layers=1,
+            num_single_layers=1,
+            attention_head_dim=16,
+            num_attention_heads=2,
+            joint_attention_dim=32,
+            axes_dims_rope=(4, 4, 8),
+            approximator_num_channels=8,
+            approximator_hidden_dim=32,
+            approximator_layers=2,
         ),
-    )  # fmt: skip
+    )
 
 
 def klein() -> Any:
@@ -192,26 +275,43 @@ def klein() -> Any:
 def _klein() -> Any:
     return diffusers.Flux2KleinPipeline(
         scheduler=diffusers.FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
-        vae=diffusers.AutoencoderKLFlux2(
-            block_out_channels=(16, 16, 32, 32), layers_per_block=1, latent_channels=8, norm_num_groups=4
-        ),
-        text_encoder=qwen(28), tokenizer=qwen_tokenizer(), is_distilled=True,
+        vae=diffusers.AutoencoderKLFlux2(block_out_channels=(16, 16, 32, 32), layers_per_block=1, latent_channels=8, norm_num_groups=4),
+        text_encoder=qwen(28),
+        tokenizer=qwen_tokenizer(),
+        is_distilled=True,
         transformer=diffusers.Flux2Transformer2DModel(
-            patch_size=1, in_channels=32, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
-            joint_attention_dim=96, axes_dims_rope=(4, 4, 4, 4), guidance_embeds=False, timestep_guidance_channels=32,
+            patch_size=1,
+            in_channels=32,
+            num_layers=1,
+            num_single_layers=1,
+            attention_head_dim=16,
+            num_attention_heads=2,
+            joint_attention_dim=96,
+            axes_dims_rope=(4, 4, 4, 4),
+            guidance_embeds=False,
+            timestep_guidance_channels=32,
         ),
-    )  # fmt: skip
+    )
 
 
 def z_image() -> Any:
     return diffusers.ZImagePipeline(
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0), vae=_shifted_vae(), text_encoder=qwen(3),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
+        vae=_shifted_vae(),
+        text_encoder=qwen(3),
         tokenizer=qwen_tokenizer(),
         transformer=diffusers.ZImageTransformer2DModel(
-            in_channels=16, dim=32, n_layers=1, n_refiner_layers=1, n_heads=2, n_kv_heads=2, cap_feat_dim=32,
-            axes_dims=[4, 4, 8], axes_lens=[1024, 32, 32],
+            in_channels=16,
+            dim=32,
+            n_layers=1,
+            n_refiner_layers=1,
+            n_heads=2,
+            n_kv_heads=2,
+            cap_feat_dim=32,
+            axes_dims=[4, 4, 8],
+            axes_lens=[1024, 32, 32],
         ),
-    )  # fmt: skip
+    )
 
 
 MAKERS = {
@@ -288,9 +388,15 @@ def save_adapter(model: Path, folder: Path, plus: bool = False, seed: int = 9) -
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "like.safetensors")
     config = transformers.CLIPVisionConfig(
-        hidden_size=ENCODER_WIDTH, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, image_size=32, patch_size=8,
-        projection_dim=PROJECTED, hidden_act="gelu",
-    )  # fmt: skip
+        hidden_size=ENCODER_WIDTH,
+        intermediate_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        image_size=32,
+        patch_size=8,
+        projection_dim=PROJECTED,
+        hidden_act="gelu",
+    )
     encoder = transformers.CLIPVisionModelWithProjection(config)
     _fill(encoder)
     encoder.save_pretrained(folder / "image_encoder")
@@ -301,9 +407,31 @@ def make_plan(model: Model, dtype: Dtype = "float32", **changes: Any) -> Plan:
     """Return a plan such as decide() makes for a CPU."""
     precision = tuple(Precision(part.name, part.role, dtype, dtype, "cpu") for part in model.parts)
     plain = Plan(
-        device="cpu", dtype=dtype, score_dtype=None, gqa="native", chunk_q="auto", chunk_most=None, chunk_k=None, ways=(), budget_bytes=1 << 28,
-        contiguous=False, explicit_mask=False, expand_mask=False, pad_value=False, pad_heads=False, zero_masked_rows=False,
-        kernels=("math",), precision=precision, offload="none", vae=Vae(), quantised="none", product="torch", row="calls", attention="sdpa",
-        convolution="torch", environment=(), because=(),
-    )  # fmt: skip
+        device="cpu",
+        dtype=dtype,
+        score_dtype=None,
+        gqa="native",
+        chunk_q="auto",
+        chunk_most=None,
+        chunk_k=None,
+        ways=(),
+        budget_bytes=1 << 28,
+        contiguous=False,
+        explicit_mask=False,
+        expand_mask=False,
+        pad_value=False,
+        pad_heads=False,
+        zero_masked_rows=False,
+        kernels=("math",),
+        precision=precision,
+        offload="none",
+        vae=Vae(),
+        quantised="none",
+        product="torch",
+        row="calls",
+        attention="sdpa",
+        convolution="torch",
+        environment=(),
+        because=(),
+    )
     return replace(plain, **changes)

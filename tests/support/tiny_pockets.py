@@ -67,9 +67,17 @@ def save_pocket(folder: Path, kind: Kind = "pocket", *, codec: Path | None = Non
     (folder / "processor_config.json").write_text(json.dumps(values), "utf-8")
     decoder_only: dict[str, Any] = {"encoder_config": None} if kind == "phonon" else {}
     sound = PocketTTSAudioTokenizerConfig(
-        hidden_size=32, num_filters=4, num_hidden_layers=1, intermediate_size=64, num_attention_heads=2, num_key_value_heads=2,
-        upsample_groups=32, latent_dim=LATENT, sliding_window=20, **decoder_only,
-    )  # fmt: skip
+        hidden_size=32,
+        num_filters=4,
+        num_hidden_layers=1,
+        intermediate_size=64,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        upsample_groups=32,
+        latent_dim=LATENT,
+        sliding_window=20,
+        **decoder_only,
+    )
     made: Any = PocketTTSAudioTokenizerModel(sound).eval()
     for module in made.modules():
         if isinstance(module, torch.nn.Conv1d | torch.nn.ConvTranspose1d):  # so that a frame has its full reach

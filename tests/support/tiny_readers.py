@@ -13,9 +13,16 @@ def save_depth(folder: Path, seed: int = 0) -> Path:
     """Save one in the layout of Depth Anything V2, whose patches have 14 pixels a side."""
     torch.manual_seed(seed)
     backbone = Dinov2Config(
-        hidden_size=16, num_hidden_layers=4, num_attention_heads=2, mlp_ratio=2, image_size=56, patch_size=14, out_indices=[1, 2, 3, 4],
-        reshape_hidden_states=False, apply_layernorm=True,
-    )  # fmt: skip
+        hidden_size=16,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        mlp_ratio=2,
+        image_size=56,
+        patch_size=14,
+        out_indices=[1, 2, 3, 4],
+        reshape_hidden_states=False,
+        apply_layernorm=True,
+    )
     config = DepthAnythingConfig(
         backbone_config=backbone, reassemble_hidden_size=16, neck_hidden_sizes=[4, 8, 16, 16], fusion_hidden_size=8, head_hidden_size=8
     )

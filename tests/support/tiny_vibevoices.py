@@ -26,15 +26,26 @@ def save_vibevoice(folder: Path, *, seed: int = 0, steps: int = 4, endless: bool
     tower = {"hidden_size": LATENT, "num_filters": 2, "downsampling_ratios": [2, 2, 4, 5, 5, 8], "depths": [1, 1, 1, 1, 1, 1, 2]}
     config = VibeVoiceConfig(
         text_config={
-            "model_type": "qwen2", "vocab_size": len(pieces), "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
-            "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048, "tie_word_embeddings": False, **text,
+            "model_type": "qwen2",
+            "vocab_size": len(pieces),
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 2048,
+            "tie_word_embeddings": False,
+            **text,
         },
         audio_config={"model_type": "vibevoice_acoustic_tokenizer", **tower},
         semantic_model_config={"model_type": "vibevoice_acoustic_tokenizer_encoder", **tower, "hidden_size": 12},
         diffusion_head_config={"intermediate_size": 64, "num_hidden_layers": 2, "frequency_embedding_size": 16},
-        pad_token_id=pieces[END], eos_token_id=pieces[END], audio_bos_token_id=pieces[BEGIN], audio_eos_token_id=pieces[CLOSE],
+        pad_token_id=pieces[END],
+        eos_token_id=pieces[END],
+        audio_bos_token_id=pieces[BEGIN],
+        audio_eos_token_id=pieces[CLOSE],
         audio_token_id=pieces[FRAME],
-    )  # fmt: skip
+    )
     model: Any = VibeVoiceForConditionalGeneration(config)
     for name, weight in model.named_parameters():
         if weight.ndim > 1:
@@ -47,9 +58,15 @@ def save_vibevoice(folder: Path, *, seed: int = 0, steps: int = 4, endless: bool
     model.model.latent_scaling_factor.data.fill_(0.5)
     model.model.latent_bias_factor.data.fill_(-0.1)
     model.generation_config = GenerationConfig(
-        do_sample=False, guidance_scale=1.3, max_new_tokens=40, num_diffusion_steps=steps, noise_scheduler_class="DPMSolverMultistepScheduler",
-        noise_scheduler_config=NOISE, eos_token_id=pieces[END], pad_token_id=pieces[END],
-    )  # fmt: skip
+        do_sample=False,
+        guidance_scale=1.3,
+        max_new_tokens=40,
+        num_diffusion_steps=steps,
+        noise_scheduler_class="DPMSolverMultistepScheduler",
+        noise_scheduler_config=NOISE,
+        eos_token_id=pieces[END],
+        pad_token_id=pieces[END],
+    )
     model.eval().save_pretrained(folder, max_shard_size=shard)
     extractor: Any = VibeVoiceAcousticTokenizerFeatureExtractor()
     values = {"processor_class": "VibeVoiceProcessor", "feature_extractor": extractor.to_dict()}

@@ -47,10 +47,19 @@ def make_whisper(source: Path, target: Path) -> Path:
     width, words = found["decoder/embeddings/weight"].shape[::-1]
     end = words - 1608  # of English alone: 50256
     config = WhisperConfig(
-        vocab_size=words, d_model=width, encoder_layers=layers, decoder_layers=layers, encoder_attention_heads=width // 64,
-        decoder_attention_heads=width // 64, encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width, bos_token_id=end, eos_token_id=end,
-        pad_token_id=end, decoder_start_token_id=end + 1,
-    )  # fmt: skip
+        vocab_size=words,
+        d_model=width,
+        encoder_layers=layers,
+        decoder_layers=layers,
+        encoder_attention_heads=width // 64,
+        decoder_attention_heads=width // 64,
+        encoder_ffn_dim=4 * width,
+        decoder_ffn_dim=4 * width,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=end,
+        decoder_start_token_id=end + 1,
+    )
     model = WhisperForConditionalGeneration(config)
     told = model.load_state_dict({name: torch.from_numpy(value.astype(np.float32)) for name, value in rename(found).items()}, strict=False)
     assert told.missing_keys == ["proj_out.weight"] and not told.unexpected_keys, told

@@ -22,10 +22,21 @@ _OPENS: Final = frozenset({"open", "os.listdir", "os.scandir"})
 def list_usual() -> tuple[str, ...]:
     """List where Python and its libraries look whatever a model says."""
     return (
-        *(os.path.realpath(each) for each in sys.path if each), str(TOP), os.path.realpath(sys.prefix), sys.base_prefix,
-        sysconfig.get_path("stdlib"), sys.pycache_prefix or str(TOP), "/proc", "/sys", "/dev/null", "/usr/share", "/usr/lib", "/etc/mime.types",
-        "/etc/localtime", "/etc/fonts",
-    )  # fmt: skip
+        *(os.path.realpath(each) for each in sys.path if each),
+        str(TOP),
+        os.path.realpath(sys.prefix),
+        sys.base_prefix,
+        sysconfig.get_path("stdlib"),
+        sys.pycache_prefix or str(TOP),
+        "/proc",
+        "/sys",
+        "/dev/null",
+        "/usr/share",
+        "/usr/lib",
+        "/etc/mime.types",
+        "/etc/localtime",
+        "/etc/fonts",
+    )
 
 
 class Watch:

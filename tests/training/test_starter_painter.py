@@ -64,9 +64,15 @@ def test_strong_guidance_does_not_wash_the_colours_out(pipeline: StableDiffusion
         found = 0.0
         for caption in CARD["examples"][:2]:
             picture = pipeline(
-                caption, height=256, width=256, num_inference_steps=SETTINGS["steps"], guidance_scale=guidance, output_type="np",
-                guidance_rescale=choose_rescale(catalog.find("starter-painter").settings, guidance), generator=torch.Generator().manual_seed(1),
-            ).images[0]  # fmt: skip
+                caption,
+                height=256,
+                width=256,
+                num_inference_steps=SETTINGS["steps"],
+                guidance_scale=guidance,
+                output_type="np",
+                guidance_rescale=choose_rescale(catalog.find("starter-painter").settings, guidance),
+                generator=torch.Generator().manual_seed(1),
+            ).images[0]
             found += ((picture < 0.01) | (picture > 0.99)).mean() / 2
         return found
 

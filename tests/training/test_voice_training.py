@@ -162,8 +162,29 @@ def test_numbers_are_drawn_as_they_are_written_out_when_read() -> None:
 
 
 def test_reading_is_learned_and_the_rest_is_kept_as_exceptions() -> None:
-    learned = {word: "".join({"c": "k", "a": "q", "e": "E"}.get(letter, letter) for letter in word) for word in
-               ("cat", "tac", "bad", "dab", "bed", "deb", "net", "ten", "can", "act", "bat", "tab", "den", "end", "cab", "dot", "pot", "top")}  # fmt: skip
+    learned = {
+        word: "".join({"c": "k", "a": "q", "e": "E"}.get(letter, letter) for letter in word)
+        for word in (
+            "cat",
+            "tac",
+            "bad",
+            "dab",
+            "bed",
+            "deb",
+            "net",
+            "ten",
+            "can",
+            "act",
+            "bat",
+            "tab",
+            "den",
+            "end",
+            "cab",
+            "dot",
+            "pot",
+            "top",
+        )
+    }
     read = letters.learn(learned | {"one": "wUn"}, {"the": "D@"})
     assert all(read.spell(word) == said for word, said in learned.items())
     assert read.spell("one") == "wUn" and read.spell("the") == "D@" and read.spell("tet") == "tEt"

@@ -233,9 +233,25 @@ def test_logs_rotate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_the_network_everybody_logs_in(tmp_path: Path) -> None:
     certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
     made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)],
-        capture_output=True, check=False,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
+        capture_output=True,
+        check=False,
+    )
     if made.returncode:
         pytest.skip("no openssl here")
     options = ("--listen", "0.0.0.0", "--certificate", str(certificate), "--key", str(key))

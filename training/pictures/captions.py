@@ -98,17 +98,30 @@ def say(scene: Scene, seed: int) -> str:
 def grammar() -> dict[str, Any]:
     """Return the captions' language as tables, with which the engine reads prompts."""
     return {
-        "colours": list(COLOURS), "shapes": list(SHAPES),
+        "colours": list(COLOURS),
+        "shapes": list(SHAPES),
         "nouns": {kind: {"plural": plural(kind), "natural": list(noun.natural), "zones": list(noun.zones)} for kind, noun in NOUNS.items()},
-        "size": {k: list(v) for k, v in SIZE_WORDS.items()}, "count": {str(k): list(v) for k, v in NUMBERS.items()},
-        "place": {k: list(PLACE_WORDS[k]) for k in PLACES}, "relation": dict(RELATION_WORDS),
-        "time": {k: list(v) for k, v in TIME_WORDS.items()}, "ground": {k: list(v) for k, v in GROUND_WORDS.items()},
-        "weather": {k: list(v) for k, v in WEATHER_WORDS.items()}, "mountains": list(MOUNTAIN_WORDS),
+        "size": {k: list(v) for k, v in SIZE_WORDS.items()},
+        "count": {str(k): list(v) for k, v in NUMBERS.items()},
+        "place": {k: list(PLACE_WORDS[k]) for k in PLACES},
+        "relation": dict(RELATION_WORDS),
+        "time": {k: list(v) for k, v in TIME_WORDS.items()},
+        "ground": {k: list(v) for k, v in GROUND_WORDS.items()},
+        "weather": {k: list(v) for k, v in WEATHER_WORDS.items()},
+        "mountains": list(MOUNTAIN_WORDS),
         "style": {k: [words.strip() for words in v if words] for k, v in STYLE_WORDS.items()},
-        "lights": {k: list(v) for k, v in LIGHTS.items()}, "most": MOST_THINGS,
-        "also": ALSO, "near": NEAR, "shows": SHOWS, "outdoors": list(OUTDOORS), "only_at": ONLY_AT, "usual_ground": USUAL_GROUND,
-        "backgrounds": list(BACKGROUNDS), "open_times": list(OPEN_TIMES), "faint": FAINT,
-    }  # fmt: skip
+        "lights": {k: list(v) for k, v in LIGHTS.items()},
+        "most": MOST_THINGS,
+        "also": ALSO,
+        "near": NEAR,
+        "shows": SHOWS,
+        "outdoors": list(OUTDOORS),
+        "only_at": ONLY_AT,
+        "usual_ground": USUAL_GROUND,
+        "backgrounds": list(BACKGROUNDS),
+        "open_times": list(OPEN_TIMES),
+        "faint": FAINT,
+    }
 
 
 def words_of(captions: Sequence[str]) -> list[str]:

@@ -198,8 +198,13 @@ def draw(scene: Scene, size: int, even: bool = False, spots: Sequence[Spot] | No
             _clouds(scene, pen)
         if scene.weather == "rainbow":
             for i, colour in enumerate(BANDS):
-                pen.image.arc([(0.06 + 0.022 * i) * big, (0.16 + 0.022 * i) * big, (0.94 - 0.022 * i) * big, (1.04 - 0.022 * i) * big], 180, 360,
-                              tuple(round(c) for c in lighter(colour, 0.15)), round(0.024 * big))  # fmt: skip
+                pen.image.arc(
+                    [(0.06 + 0.022 * i) * big, (0.16 + 0.022 * i) * big, (0.94 - 0.022 * i) * big, (1.04 - 0.022 * i) * big],
+                    180,
+                    360,
+                    tuple(round(c) for c in lighter(colour, 0.15)),
+                    round(0.024 * big),
+                )
         if scene.mountains:
             _mountains(rng, pen)
         _ground(rng, scene, pen)

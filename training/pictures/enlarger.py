@@ -325,8 +325,11 @@ def evaluate(net: Compact, count: int, painted: Path | None, photographs: Path |
         files = sorted(path for path in photographs.iterdir() if path.suffix in (".png", ".jpg", ".jpeg"))
         whole = [np.asarray(Image.open(path).convert("RGB")) for path in files]
         subjects["photographs"] = [each[: len(each) // 2 * 2, : each.shape[1] // 2 * 2][:1024, :1024] for each in whole]
-    found = {f"{name}, {way}": compare(net, [(each, shrink(each)) for each in given])
-             for name, given in subjects.items() for way, shrink in SHRUNK.items()}  # fmt: skip
+    found = {
+        f"{name}, {way}": compare(net, [(each, shrink(each)) for each in given])
+        for name, given in subjects.items()
+        for way, shrink in SHRUNK.items()
+    }
     if painted:
         with np.load(painted) as kept:
             some = list(zip(kept["seeds"][:count].tolist(), kept["small"][:count], strict=True))

@@ -20,27 +20,46 @@ def make_autoencoder() -> AutoencoderKL:
     """Make a VAE for 256 px and 4 channels of 32 x 32. One norm group: more would remove flat colours."""
     widths = (16, 24, 48, 56)
     return AutoencoderKL(
-        down_block_types=("DownEncoderBlock2D",) * len(widths), up_block_types=("UpDecoderBlock2D",) * len(widths),
-        block_out_channels=widths, layers_per_block=1, norm_num_groups=1, latent_channels=4,
-        sample_size=256, mid_block_add_attention=False, scaling_factor=SCALING,
-    )  # fmt: skip
+        down_block_types=("DownEncoderBlock2D",) * len(widths),
+        up_block_types=("UpDecoderBlock2D",) * len(widths),
+        block_out_channels=widths,
+        layers_per_block=1,
+        norm_num_groups=1,
+        latent_channels=4,
+        sample_size=256,
+        mid_block_add_attention=False,
+        scaling_factor=SCALING,
+    )
 
 
 def make_unet() -> UNet2DConditionModel:
     """Make a UNet that looks at the sketch and at itself where its latents are halved, at 256 and at 64 places."""
     return UNet2DConditionModel(
-        sample_size=32, in_channels=4, out_channels=4, block_out_channels=(32, 64, 120), layers_per_block=1,
+        sample_size=32,
+        in_channels=4,
+        out_channels=4,
+        block_out_channels=(32, 64, 120),
+        layers_per_block=1,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
-        cross_attention_dim=WIDTH, attention_head_dim=(2, 4, 6), norm_num_groups=8,
-    )  # fmt: skip
+        cross_attention_dim=WIDTH,
+        attention_head_dim=(2, 4, 6),
+        norm_num_groups=8,
+    )
 
 
 def make_scheduler() -> DDIMScheduler:
     return DDIMScheduler(
-        num_train_timesteps=1000, beta_start=1e-4, beta_end=0.02, beta_schedule="linear", clip_sample=False, steps_offset=1,
-        set_alpha_to_one=True, prediction_type="v_prediction", timestep_spacing="trailing",
-    )  # fmt: skip
+        num_train_timesteps=1000,
+        beta_start=1e-4,
+        beta_end=0.02,
+        beta_schedule="linear",
+        clip_sample=False,
+        steps_offset=1,
+        set_alpha_to_one=True,
+        prediction_type="v_prediction",
+        timestep_spacing="trailing",
+    )
 
 
 def train_tokenizer(captions: list[str], folder: Path, tokens: int) -> CLIPTokenizer:
@@ -72,6 +91,12 @@ def make_pipeline(
     tokenizer: CLIPTokenizer, text_encoder: CLIPTextModel, autoencoder: AutoencoderKL, unet: UNet2DConditionModel
 ) -> StableDiffusionPipeline:
     return StableDiffusionPipeline(
-        vae=autoencoder, text_encoder=text_encoder, tokenizer=tokenizer, unet=unet, scheduler=make_scheduler(),
-        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
-    )  # fmt: skip
+        vae=autoencoder,
+        text_encoder=text_encoder,
+        tokenizer=tokenizer,
+        unet=unet,
+        scheduler=make_scheduler(),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )

@@ -42,10 +42,19 @@ def describe(training: dict[str, Any]) -> dict[str, Any]:
     """Return the card without its scores."""
     captions = [say(scene(seed), seed) for seed in range(20_000)]
     return {
-        "id": "hearth/starter-painter", "name": "Starter painter", "licence": "Apache-2.0", "domain": DOMAIN,
-        "words": sorted({*words_of(captions), *words_of(EXAMPLES)}), "grammar": grammar(), "longest_prompt_tokens": CAPTION_TOKENS,
-        "examples": EXAMPLES, "settings": SETTINGS, "goal": GOAL, "gate": GATE, "training": training,
-    }  # fmt: skip
+        "id": "hearth/starter-painter",
+        "name": "Starter painter",
+        "licence": "Apache-2.0",
+        "domain": DOMAIN,
+        "words": sorted({*words_of(captions), *words_of(EXAMPLES)}),
+        "grammar": grammar(),
+        "longest_prompt_tokens": CAPTION_TOKENS,
+        "examples": EXAMPLES,
+        "settings": SETTINGS,
+        "goal": GOAL,
+        "gate": GATE,
+        "training": training,
+    }
 
 
 def pack(work: Path, folder: Path, training: dict[str, Any]) -> int:

@@ -57,11 +57,19 @@ def _rough(scene: Scene) -> Floats:
 def _scene_facts(scene: Scene) -> Floats:
     ground = PALETTE[scene.background] if scene.background else (127.5, 127.5, 127.5)
     plain = not scene.ground
-    return np.asarray([
-        plain, *(np.asarray(ground) / 127.5 - 1 if plain else (0, 0, 0)), bool(scene.background),
-        *(scene.ground == name for name in GROUNDS), *(not plain and scene.time == name for name in TIMES),
-        *(scene.weather == name for name in WEATHERS[1:]), scene.mountains, *(scene.style == name for name in STYLES[1:]),
-    ], np.float32)  # fmt: skip
+    return np.asarray(
+        [
+            plain,
+            *(np.asarray(ground) / 127.5 - 1 if plain else (0, 0, 0)),
+            bool(scene.background),
+            *(scene.ground == name for name in GROUNDS),
+            *(not plain and scene.time == name for name in TIMES),
+            *(scene.weather == name for name in WEATHERS[1:]),
+            scene.mountains,
+            *(scene.style == name for name in STYLES[1:]),
+        ],
+        np.float32,
+    )
 
 
 def complete(rows: Tensor) -> Tensor:

@@ -25,11 +25,20 @@ THINGS_WEIGH = 4.0
 
 
 def make_text_encoder(tokenizer: CLIPTokenizer) -> CLIPTextModel:
-    return CLIPTextModel(CLIPTextConfig(
-        vocab_size=len(tokenizer), hidden_size=WIDTH, intermediate_size=4 * WIDTH, projection_dim=WIDTH, num_hidden_layers=7,
-        num_attention_heads=4, max_position_embeddings=TOKENS, bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    ))  # fmt: skip
+    return CLIPTextModel(
+        CLIPTextConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=WIDTH,
+            intermediate_size=4 * WIDTH,
+            projection_dim=WIDTH,
+            num_hidden_layers=7,
+            num_attention_heads=4,
+            max_position_embeddings=TOKENS,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
 
 
 def tokens_of(tokenizer: CLIPTokenizer, captions: Sequence[str]) -> Tensor:

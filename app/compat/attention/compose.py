@@ -43,9 +43,15 @@ def compose(
     answer_short, steps, count_compiled = (answer_short_calls(dispatch, observe), dispatch.steps, compiled_counter(observe))
 
     def attend(
-        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
-    ) -> Tensor:  # fmt: skip
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
         if is_compiling():
             count_compiled()
             return below(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)

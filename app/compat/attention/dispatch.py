@@ -182,9 +182,16 @@ class Dispatcher:
             return OWN
         query, key = call.query, call.key
         shape = Shape(
-            query.shape[0], query.shape[1], key.shape[1], query.shape[2], key.shape[2], query.shape[3], call.mask is not None,
-            call.causal, str(query.dtype).removeprefix("torch."),
-        )  # fmt: skip
+            query.shape[0],
+            query.shape[1],
+            key.shape[1],
+            query.shape[2],
+            key.shape[2],
+            query.shape[3],
+            call.mask is not None,
+            call.causal,
+            str(query.dtype).removeprefix("torch."),
+        )
         if (measured := self.ways.get(round_up_lengths(shape)) if self.ways else None) is not None:
             return measured
         if not self.on_cpu:

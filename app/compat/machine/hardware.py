@@ -108,9 +108,15 @@ def as_processor(hardware: Hardware) -> Hardware:
     """Return the machine as if it had no graphics device."""
     free_bytes = hardware.free_bytes if hardware.unified else hardware.ram_bytes // 2  # the rest may be other programs'
     return replace(
-        hardware, kind="cpu", capability=None, memory_bytes=hardware.ram_bytes or hardware.memory_bytes, free_bytes=free_bytes, unified=True,
-        arch_list=(), limit_bytes=0,
-    )  # fmt: skip
+        hardware,
+        kind="cpu",
+        capability=None,
+        memory_bytes=hardware.ram_bytes or hardware.memory_bytes,
+        free_bytes=free_bytes,
+        unified=True,
+        arch_list=(),
+        limit_bytes=0,
+    )
 
 
 def _card(facts: Hardware, torch: ModuleType) -> Hardware:

@@ -22,10 +22,20 @@ def _mac(name: str, chip: str, gib: int, cores: int, system_version: str, torch:
     limit_bytes = gib * _GIB * 3 // 4 if gib >= 64 else gib * _GIB * 2 // 3
     free_bytes = gib * _GIB // 2 if free_gib is None else int(free_gib * _GIB)
     return Hardware(
-        kind="mps", name=chip, memory_bytes=gib * _GIB, free_bytes=free_bytes, unified=True, ram_bytes=gib * _GIB,
-        system="macos", system_version=system_version, processor="arm64", cores=cores, torch=torch, pretended=name,
+        kind="mps",
+        name=chip,
+        memory_bytes=gib * _GIB,
+        free_bytes=free_bytes,
+        unified=True,
+        ram_bytes=gib * _GIB,
+        system="macos",
+        system_version=system_version,
+        processor="arm64",
+        cores=cores,
+        torch=torch,
+        pretended=name,
         limit_bytes=limit_bytes,
-    )  # fmt: skip
+    )
 
 
 def _card(
@@ -33,11 +43,22 @@ def _card(
 ) -> Hardware:
     # A desktop and the CUDA context use some 0.6 GiB of the card before anything runs.
     return Hardware(
-        kind="cuda", name=card, capability=capability, memory_bytes=mib << 20, free_bytes=(mib - 600) << 20,
-        unified=False, ram_bytes=16 * _GIB, system="linux" if linux else "windows",
-        system_version="6.8" if linux else "10.0.19045", processor="x86_64", cores=4 if linux else 6, driver=driver,
-        torch=torch, arch_list=arch_list, pretended=name,
-    )  # fmt: skip
+        kind="cuda",
+        name=card,
+        capability=capability,
+        memory_bytes=mib << 20,
+        free_bytes=(mib - 600) << 20,
+        unified=False,
+        ram_bytes=16 * _GIB,
+        system="linux" if linux else "windows",
+        system_version="6.8" if linux else "10.0.19045",
+        processor="x86_64",
+        cores=4 if linux else 6,
+        driver=driver,
+        torch=torch,
+        arch_list=arch_list,
+        pretended=name,
+    )
 
 
 MACHINES: Final[MappingProxyType[str, Hardware]] = MappingProxyType({

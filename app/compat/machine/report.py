@@ -83,13 +83,19 @@ def name_of_file(file: str) -> str:
 def describe_report(hardware: Hardware, verdicts: Verdicts, curves: Iterable[Curve] = ()) -> dict[str, Any]:
     """Return the report's form. What names a folder stays out: verdicts and curves of local models."""
     return {
-        "format": FORMAT, "hearth": __version__, "python": platform.python_version(), "machine": describe_facts(hardware),
-        "verdicts": [_describe_verdict(each, bool(hardware.pretended)) for _, each in sorted(verdicts.items()) if not names_path(each.subject.name)],
+        "format": FORMAT,
+        "hearth": __version__,
+        "python": platform.python_version(),
+        "machine": describe_facts(hardware),
+        "verdicts": [
+            _describe_verdict(each, bool(hardware.pretended)) for _, each in sorted(verdicts.items()) if not names_path(each.subject.name)
+        ],
         "curves": [
             {"model": each.model, "knee": each.knee, "points": [[point.chunk, _round(point.seconds)] for point in each.points]}
-            for each in curves if not names_path(each.model)
+            for each in curves
+            if not names_path(each.model)
         ],
-    }  # fmt: skip
+    }
 
 
 def describe_facts(hardware: Hardware) -> dict[str, Any]:

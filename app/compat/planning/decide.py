@@ -94,11 +94,21 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
         | {"environment": _decide_environment(situation), "convolution": convolution, "product": product, "row": row, "pad_heads": heads}
     )
     plan = Plan(
-        device=device, dtype=dtype, **attention, **weights, product=product.option, row=row.option, attention="sdpa", convolution=convolution.option,  # type: ignore[arg-type]
-        pad_heads=pads, environment=environment, **_explain(situation, decisions),
+        device=device,
+        dtype=dtype,
+        **attention,
+        **weights,
+        product=product.option,  # type: ignore[arg-type]
+        row=row.option,  # type: ignore[arg-type]
+        attention="sdpa",
+        convolution=convolution.option,  # type: ignore[arg-type]
+        pad_heads=pads,
+        environment=environment,
+        **_explain(situation, decisions),
         retired=tuple(Reason(quirk.id, retired_sentence(quirk), MEASURED_HERE) for quirk in situation.retired),
-        runs_on="cpu" if hardware.pretended else device, path=path,
-    )  # fmt: skip
+        runs_on="cpu" if hardware.pretended else device,
+        path=path,
+    )
     elsewhere = replace(situation, chunk=AUTO)  # a size by hand reaches every call as it is made
     others = []
     for other in (each for each in paths if each != path):
@@ -246,8 +256,13 @@ def _decide_implementation(situation: Situation) -> FieldDecision:
     insisted = situation.need.attention
     if insisted in ("", "sdpa"):
         return decide_field(situation, "attention", (sdpa,), None)
-    own = Reason("attention", say("attention.own",
-        "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them."))  # fmt: skip
+    own = Reason(
+        "attention",
+        say(
+            "attention.own",
+            "Hearth cannot monitor or correct other attention libraries; torch has the same kernels if the card supports them.",
+        ),
+    )
     other = Option(insisted, say("attention.insisted", "The model requires {attention}.", attention=insisted))
     # The model's preference comes first, so that the plan gives the objections to it.
     return decide_field(situation, "attention", (other, sdpa), None, {insisted: [own]})

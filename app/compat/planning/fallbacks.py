@@ -136,9 +136,15 @@ def learned(verdicts: Verdicts, model: str) -> tuple[Learned, ...]:
 
 
 def next_fallback(
-    decided: Callable[[Verdicts], Plan], need: Need, verdicts: Verdicts, failure: RunFailure, *, where: Role | None = None, words: str = "",
+    decided: Callable[[Verdicts], Plan],
+    need: Need,
+    verdicts: Verdicts,
+    failure: RunFailure,
+    *,
+    where: Role | None = None,
+    words: str = "",
     loading: bool = False,
-) -> tuple[Learned, Verdict, Plan] | None:  # fmt: skip
+) -> tuple[Learned, Verdict, Plan] | None:
     """Return the first fallback for this fault that changes the plan, its verdict and the new plan; None if no fallback is
     left. After a memory fault, skip fallbacks that need more memory. `loading`: the weights did not fit, so only a fallback
     that holds them differently can help."""

@@ -77,9 +77,17 @@ def failed_sentence(option: Value, verdict: Verdict) -> Sentence:
 
 
 def decide_field(
-    situation: Situation, field: str, options: Sequence[Option], dtype: Dtype | None, more: Objections | None = None,
-    *, forced: str | tuple[str, ...] | None = None, frugal: bool = False, falls_back: bool = False, together: Option | None = None,
-) -> FieldDecision:  # fmt: skip
+    situation: Situation,
+    field: str,
+    options: Sequence[Option],
+    dtype: Dtype | None,
+    more: Objections | None = None,
+    *,
+    forced: str | tuple[str, ...] | None = None,
+    frugal: bool = False,
+    falls_back: bool = False,
+    together: Option | None = None,
+) -> FieldDecision:
     """Choose the first option without objections. Otherwise warn, and choose one that is correct and failed no run: the
     first, or the last if the order is one of memory (`frugal`). The reason is the objection to the first option, or
     with `falls_back` the objection to the option just before. `together`: take all options without objections; its reason

@@ -156,9 +156,16 @@ def _without_kernel(situation: Situation, name: Quantised, how: tuple[Precision,
 def _without_awq(situation: Situation) -> Iterator[Reason]:
     hardware, need = situation.hardware, situation.need
     if hardware.kind != "cuda" or (hardware.capability or (0, 0)) < _AMPERE:
-        yield Reason("quantised", say("quantised.awq-sm80",
-            "AWQ's kernels need an NVIDIA card with compute capability 8.0. Elsewhere the weights are unpacked, or replaced "
-            "by bitsandbytes, torchao or GGUF if they do not fit."), "AutoAWQ's kernels", fatal=True)  # fmt: skip
+        yield Reason(
+            "quantised",
+            say(
+                "quantised.awq-sm80",
+                "AWQ's kernels need an NVIDIA card with compute capability 8.0. Elsewhere the weights are unpacked, or replaced "
+                "by bitsandbytes, torchao or GGUF if they do not fit.",
+            ),
+            "AutoAWQ's kernels",
+            fatal=True,
+        )
     if "awq" not in (need.published, *need.also_published):
         yield Reason("quantised", say("quantised.not-awq", "This model is not published in AWQ."), fatal=True)
 

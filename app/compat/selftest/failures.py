@@ -151,9 +151,15 @@ class DeviceCall:
         """Run on the CPU that simulates the device, with any kernel: the device's kernel was chosen before."""
         with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
             return torch_attention(
-                self.query, self.key, self.value, attn_mask=self.mask, dropout_p=self.dropout, is_causal=self.causal,
-                scale=self.scale, enable_gqa=self.gqa,
-            )  # fmt: skip
+                self.query,
+                self.key,
+                self.value,
+                attn_mask=self.mask,
+                dropout_p=self.dropout,
+                is_causal=self.causal,
+                scale=self.scale,
+                enable_gqa=self.gqa,
+            )
 
 
 def kernel(call: DeviceCall, facts: DeviceFacts) -> str:

@@ -165,9 +165,21 @@ def _at(look: Callable[[Dtype, str], Measured], dtype: Dtype) -> Callable[[str],
 def careful(plan: Plan) -> Plan:
     """Return the plan with every remedy on and no fused torch kernel."""
     return replace(
-        plan, score_dtype="float32", gqa="folded", chunk_q=AUTO, chunk_k=4096, budget_bytes=256 << 20, contiguous=True,
-        explicit_mask=True, expand_mask=True, pad_value=True, zero_masked_rows=True, kernels=(), path=None, others=(),
-    )  # fmt: skip
+        plan,
+        score_dtype="float32",
+        gqa="folded",
+        chunk_q=AUTO,
+        chunk_k=4096,
+        budget_bytes=256 << 20,
+        contiguous=True,
+        explicit_mask=True,
+        expand_mask=True,
+        pad_value=True,
+        zero_masked_rows=True,
+        kernels=(),
+        path=None,
+        others=(),
+    )
 
 
 def careful_plan(hardware: Hardware) -> Plan:

@@ -231,9 +231,15 @@ def biting(
     torch_attention, torch_linear = F.scaled_dot_product_attention, F.linear
 
     def attention(
-        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
-    ) -> Tensor:  # fmt: skip
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
         bites.inside = True
         try:
             return bites.attention(torch_attention, DeviceCall(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))

@@ -99,9 +99,23 @@ def make_row(job: Job, file: Path, path: Path, made: RunSummary) -> tuple[object
     """Return the values of a row, in the order of the columns, for a file that will lie at `path`."""
     settings, made = to_json(job.request), made.of_file(file.name)
     return (
-        job.id, job.owner, settings["kind"], made.model, job.request.words, json.dumps(settings), made.plan, str(path), file.stat().st_size,
-        made.seconds, made.rate, made.unit, made.elapsed_s, made.highest_bytes, int(made.whole), time.time() if made.made_s is None else made.made_s,
-    )  # fmt: skip
+        job.id,
+        job.owner,
+        settings["kind"],
+        made.model,
+        job.request.words,
+        json.dumps(settings),
+        made.plan,
+        str(path),
+        file.stat().st_size,
+        made.seconds,
+        made.rate,
+        made.unit,
+        made.elapsed_s,
+        made.highest_bytes,
+        int(made.whole),
+        time.time() if made.made_s is None else made.made_s,
+    )
 
 
 def is_own(path: Path, folder: Path) -> bool:
@@ -124,11 +138,26 @@ def read_creation(row: sqlite3.Row | Mapping[str, Any], folder: Path) -> Creatio
     except OSError:
         condition = "missing"
     return Creation(
-        row["id"], read_text(row["job"]), read_text(row["owner"]), read_text(row["kind"]), str(row["model"]), str(row["text"]), path,
-        read_number(row["seconds"]), read_number(row["rate"]), str(row["unit"]), read_number(row["elapsed_s"]),
-        int(read_number(row["highest_bytes"])), bool(row["whole"]), bool(row["favourite"]), read_number(row["created_s"]),
-        row["binned_s"] is not None, condition, _read_values(row["request"]), _read_values(row["plan"]),
-    )  # fmt: skip
+        row["id"],
+        read_text(row["job"]),
+        read_text(row["owner"]),
+        read_text(row["kind"]),
+        str(row["model"]),
+        str(row["text"]),
+        path,
+        read_number(row["seconds"]),
+        read_number(row["rate"]),
+        str(row["unit"]),
+        read_number(row["elapsed_s"]),
+        int(read_number(row["highest_bytes"])),
+        bool(row["whole"]),
+        bool(row["favourite"]),
+        read_number(row["created_s"]),
+        row["binned_s"] is not None,
+        condition,
+        _read_values(row["request"]),
+        _read_values(row["plan"]),
+    )
 
 
 def _read_values(text: object) -> dict[str, Any]:

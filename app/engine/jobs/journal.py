@@ -92,9 +92,17 @@ def read_job(row: sqlite3.Row | Mapping[str, Any]) -> Job:
     created_s, started_s = (read_number(row[name]) if row[name] is not None else None for name in ("created_s", "started_s"))
     request, choice = _parse(row["request"], row["choice"])
     return Job(
-        require_id(row["id"]), read_text(row["owner"]), request, choice, row["state"], int(read_number(row["attempts"])), str(row["words"]),
-        created_s or 0.0, started_s, read_number(row["position"]),
-    )  # fmt: skip
+        require_id(row["id"]),
+        read_text(row["owner"]),
+        request,
+        choice,
+        row["state"],
+        int(read_number(row["attempts"])),
+        str(row["words"]),
+        created_s or 0.0,
+        started_s,
+        read_number(row["position"]),
+    )
 
 
 class Journal:
@@ -114,8 +122,14 @@ class Journal:
         self._db.write(
             "INSERT INTO jobs (id, owner, request, choice, state, position, runner, created_s) VALUES (?,?,?,?,'queued',"
             f" {BEHIND_ALL},?,?)",
-            id_, owner, json.dumps(to_json(request)), json.dumps(dataclasses.asdict(choice)), now, self._me, now,
-        )  # fmt: skip
+            id_,
+            owner,
+            json.dumps(to_json(request)),
+            json.dumps(dataclasses.asdict(choice)),
+            now,
+            self._me,
+            now,
+        )
         return self.get(id_)
 
     def get(self, id_: str) -> Job:

@@ -130,9 +130,25 @@ class Shelf:
                 path = self._find_free(self.folder, make_file_name(origin.text, file.suffix, time.time()))
                 plan = json.dumps(origin.plan)
                 self._insert(
-                    (origin.job, origin.owner, origin.kind, origin.model, origin.text, json.dumps(origin.settings), plan, str(path),
-                     file.stat().st_size, 0.0, 0.0, "", 0.0, 0, int(origin.whole), time.time())
-                )  # fmt: skip
+                    (
+                        origin.job,
+                        origin.owner,
+                        origin.kind,
+                        origin.model,
+                        origin.text,
+                        json.dumps(origin.settings),
+                        plan,
+                        str(path),
+                        file.stat().st_size,
+                        0.0,
+                        0.0,
+                        "",
+                        0.0,
+                        0,
+                        int(origin.whole),
+                        time.time(),
+                    )
+                )
             self._move_in({file: path})
             return next(each for each in self.list_of_job(origin.job) if each.path == path)
 

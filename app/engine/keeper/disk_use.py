@@ -113,9 +113,15 @@ def _list_models(home: Home, models: Iterable[Model]) -> Iterator[Use]:
         at_s = max((used.get(each.id, 0.0) for each in needed_by), default=0.0)
         words = tuple(word_name(each.title) for each in needed_by[:3])
         yield Use(
-            repo, words if len(words) > 1 else words[0], say("disk.model", "It can be downloaded again."), other_disk.measure(folder), folder, True,
-            needed_by[0].id if len(needed_by) == 1 else "", max(at_s, _find_newest(folder)),
-        )  # fmt: skip
+            repo,
+            words if len(words) > 1 else words[0],
+            say("disk.model", "It can be downloaded again."),
+            other_disk.measure(folder),
+            folder,
+            True,
+            needed_by[0].id if len(needed_by) == 1 else "",
+            max(at_s, _find_newest(folder)),
+        )
     others = [each for pattern in HUB_FOLDERS for each in home.models.glob(pattern) if each.name not in known]
     why = say("disk.of-others", "Other programs keep them in the same folder, or an earlier Hearth did. Hearth leaves them alone.")
     yield Use("others", say("disk.others", "Models of other programs"), why, sum(map(other_disk.measure, others)), home.models)

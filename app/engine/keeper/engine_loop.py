@@ -52,9 +52,17 @@ class EngineLoop:
     `ends`; these change single entries of a set, list or dict, each in one step."""
 
     def __init__(
-        self, stores: Stores, engine: EngineLife, queue: WorkQueue, board: ProgressBoard, status: EngineStatus,
-        *, quiet_s: float, rest_s: float, patient: bool,
-    ) -> None:  # fmt: skip
+        self,
+        stores: Stores,
+        engine: EngineLife,
+        queue: WorkQueue,
+        board: ProgressBoard,
+        status: EngineStatus,
+        *,
+        quiet_s: float,
+        rest_s: float,
+        patient: bool,
+    ) -> None:
         self._stores, self._engine, self._queue, self._board, self._status = stores, engine, queue, board, status
         self._quiet_s, self._rest_s, self._patient = quiet_s, rest_s, patient
         self._waking = threading.Lock()

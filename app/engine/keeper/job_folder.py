@@ -36,11 +36,16 @@ def move_to_shelf(shelf: Shelf, job: Job, event: End, progress: Progress, folder
     step, machines = progress.step, read_machines(folder) | read_machines(folder / DELIVERED)
     whole = isinstance(event, Finished) or kind_of(job.request).whole_parts
     made = RunSummary(
-        model=progress.model, seconds=getattr(event, "seconds", 0.0), rate=step.rate if step else 0.0, unit=step.unit if step else "",
-        elapsed_s=getattr(event, "elapsed_s", 0.0), highest_bytes=step.memory.highest_bytes if step else 0,
-        whole=whole, plan=json.dumps(flatten_plan(progress.plan) | _name_speakers(folder, machines)),
+        model=progress.model,
+        seconds=getattr(event, "seconds", 0.0),
+        rate=step.rate if step else 0.0,
+        unit=step.unit if step else "",
+        elapsed_s=getattr(event, "elapsed_s", 0.0),
+        highest_bytes=step.memory.highest_bytes if step else 0,
+        whole=whole,
+        plan=json.dumps(flatten_plan(progress.plan) | _name_speakers(folder, machines)),
         machines=machines,
-    )  # fmt: skip
+    )
     try:
         kept = shelf.keep(job, [file for file in event.files if Path(file).is_file()], made)
     except (OSError, sqlite3.Error) as fault:

@@ -99,9 +99,14 @@ def open_gallery(home: Home) -> Database:
                     with suppress(sqlite3.Error):
                         made.write(f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", *row.values())
     notices.tell(
-        say("gallery.restored", "The list of your albums, tags and names could not be used ({fault}). Hearth made it anew from what could be read and "
-            "from its backups. The old file is kept as {aside}.", fault=fault, aside=str(sources[0]))
-    )  # fmt: skip
+        say(
+            "gallery.restored",
+            "The list of your albums, tags and names could not be used ({fault}). Hearth made it anew from what could be read and "
+            "from its backups. The old file is kept as {aside}.",
+            fault=fault,
+            aside=str(sources[0]),
+        )
+    )
     return made
 
 
@@ -118,8 +123,14 @@ def relist(home: Home, database: Database) -> None:
             )
             more = database.query("SELECT COUNT(*) AS rows FROM creations")[0]["rows"] - before
         if more:
-            notices.tell(say("database.relisted", "The list of your creations lacked {more} of those in {folder}. They are on the shelf again.",
-                             more=more, folder=str(home.creations)))  # fmt: skip
+            notices.tell(
+                say(
+                    "database.relisted",
+                    "The list of your creations lacked {more} of those in {folder}. They are on the shelf again.",
+                    more=more,
+                    folder=str(home.creations),
+                )
+            )
 
 
 def _drop_broken_wal(file: Path) -> None:
@@ -214,16 +225,24 @@ def _put_in_place(made: Path, home: Home, fault: str, jobs: int, creations: int)
     aside = _move_aside(home.database, fault)
     made.replace(home.database)
     notices.tell(
-        say("database.restored",
+        say(
+            "database.restored",
             "The list of your jobs and creations could not be used ({fault}). Hearth made it anew: "
             "{creations} {creations:creation|creations} and {jobs} {jobs:job|jobs} are listed again. The old file is kept as {aside}.",
-            fault=fault, creations=creations, jobs=jobs, aside=str(aside))
+            fault=fault,
+            creations=creations,
+            jobs=jobs,
+            aside=str(aside),
+        )
         if aside is not None
-        else say("database.refilled",
-                 "The list of your jobs and creations was missing. Hearth made it anew from backups and files: "
-                 "{creations} {creations:creation|creations} and {jobs} {jobs:job|jobs} are listed again.",
-                 creations=creations, jobs=jobs)
-    )  # fmt: skip
+        else say(
+            "database.refilled",
+            "The list of your jobs and creations was missing. Hearth made it anew from backups and files: "
+            "{creations} {creations:creation|creations} and {jobs} {jobs:job|jobs} are listed again.",
+            creations=creations,
+            jobs=jobs,
+        )
+    )
 
 
 def _move_aside(file: Path, fault: str) -> Path | None:
@@ -234,9 +253,14 @@ def _move_aside(file: Path, fault: str) -> Path | None:
                 beside.rename(f"{aside}{side}") if aside is not None else put_aside(beside)
     except OSError as stuck:
         raise Trouble(
-            say("database.stuck", "{file} cannot be used ({fault}) and cannot be renamed ({stuck}). Close the programs that use it, then start Hearth again.",
-                file=str(file), fault=fault, stuck=str(stuck))
-        ) from stuck  # fmt: skip
+            say(
+                "database.stuck",
+                "{file} cannot be used ({fault}) and cannot be renamed ({stuck}). Close the programs that use it, then start Hearth again.",
+                file=str(file),
+                fault=fault,
+                stuck=str(stuck),
+            )
+        ) from stuck
     return aside
 
 

@@ -125,9 +125,16 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
             continue  # it could not be taken in
         own = marks.get(each.id)
         stored = StoredCreation(
-            file=f"creations/{place:04}.{ending}", request=strip_paths(each.settings), model=public_name(each.model)[:200], seconds=each.seconds,
-            made_s=each.created_s, whole=each.whole, favourite=each.favourite, title=own.title if own else "", tags=[*own.tags] if own else [],
-        )  # fmt: skip
+            file=f"creations/{place:04}.{ending}",
+            request=strip_paths(each.settings),
+            model=public_name(each.model)[:200],
+            seconds=each.seconds,
+            made_s=each.created_s,
+            whole=each.whole,
+            favourite=each.favourite,
+            title=own.title if own else "",
+            tags=[*own.tags] if own else [],
+        )
         creations.append(stored)
         files[stored["file"]] = each.path
     voices = [StoredVoice(file=f"voices/{place:04}.wav", clip=public_name(each.prompt.path)) for place, each in enumerate(used)]

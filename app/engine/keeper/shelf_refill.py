@@ -48,10 +48,22 @@ def _make_row(file: Path, binned: bool) -> dict[str, Any]:
     about = file.stat()
     request = _read_request(file)
     return {
-        **_describe(request), "job": "", "owner": OWNER, "model": request.model, "plan": "{}",
-        "path": str(file), "bytes": about.st_size, "seconds": _measure_seconds(file), "rate": 0.0, "unit": "", "elapsed_s": 0.0,
-        "highest_bytes": 0, "whole": 1, "created_s": about.st_mtime, "binned_s": about.st_mtime if binned else None,
-    }  # fmt: skip
+        **_describe(request),
+        "job": "",
+        "owner": OWNER,
+        "model": request.model,
+        "plan": "{}",
+        "path": str(file),
+        "bytes": about.st_size,
+        "seconds": _measure_seconds(file),
+        "rate": 0.0,
+        "unit": "",
+        "elapsed_s": 0.0,
+        "highest_bytes": 0,
+        "whole": 1,
+        "created_s": about.st_mtime,
+        "binned_s": about.st_mtime if binned else None,
+    }
 
 
 def _describe(request: Request) -> dict[str, Any]:

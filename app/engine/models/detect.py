@@ -84,11 +84,26 @@ def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
     )
     settings, scheduler, note = _read_settings_of_file(facts, family, like)
     return replace(
-        like, id=str(path), title=name_path(path), path=str(path), source=None, single_file=True, plain=None, note=note,
-        parts=parts, settings=settings, companions=(_ask_for(configs[family.name], like, lacks),), licence="", gated=False, needs=ConfigNeeds(),
+        like,
+        id=str(path),
+        title=name_path(path),
+        path=str(path),
+        source=None,
+        single_file=True,
+        plain=None,
+        note=note,
+        parts=parts,
+        settings=settings,
+        companions=(_ask_for(configs[family.name], like, lacks),),
+        licence="",
+        gated=False,
+        needs=ConfigNeeds(),
         attention=replace(like.attention, text_tokens=family.numbered.text_tokens) if family.numbered and facts.guided else like.attention,
-        precision=facts.precision, gguf=facts.gguf, beside=tuple((part, str(file)) for part, file in beside.items()), scheduler=scheduler,
-    )  # fmt: skip
+        precision=facts.precision,
+        gguf=facts.gguf,
+        beside=tuple((part, str(file)) for part, file in beside.items()),
+        scheduler=scheduler,
+    )
 
 
 def _ask_for(base: Companion, like: Model, lacks: Collection[str]) -> Companion:
@@ -273,9 +288,21 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
     settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
     return replace(
-        like, id=str(path), title=name_path(path), path=str(path), source=None, companions=(), plain=None, note=None, needs=read_config_needs(path),
-        parts=tuple(parts), attention=attention, settings=settings, licence="", gated=False,
-    )  # fmt: skip
+        like,
+        id=str(path),
+        title=name_path(path),
+        path=str(path),
+        source=None,
+        companions=(),
+        plain=None,
+        note=None,
+        needs=read_config_needs(path),
+        parts=tuple(parts),
+        attention=attention,
+        settings=settings,
+        licence="",
+        gated=False,
+    )
 
 
 def _read_scale(path: Path) -> int:

@@ -131,12 +131,22 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
         said = f"{name} {words.get('modelspec.title', '')}"
         flat = [math.prod(shape) for each, shape in own.items() if len(shape) == 2 and each.endswith(".weight")]
         return FileFacts(
-            "model" if any(each.startswith("text_encoder") for each in holds) else "denoiser", family, other, precision, packing, gguf,
-            prefix=prefix, holds=holds, parameters=sum(map(math.prod, own.values())), linear=sum(flat),
-            guided=_takes_a_number(entries, prefix, family), prediction=_find_prediction(entries, words, name),
+            "model" if any(each.startswith("text_encoder") for each in holds) else "denoiser",
+            family,
+            other,
+            precision,
+            packing,
+            gguf,
+            prefix=prefix,
+            holds=holds,
+            parameters=sum(map(math.prod, own.values())),
+            linear=sum(flat),
+            guided=_takes_a_number(entries, prefix, family),
+            prediction=_find_prediction(entries, words, name),
             zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True",
-            few_steps=bool(_FEW_STEPS.search(said)), whole_steps=bool(_WHOLE_STEPS.search(said)),
-        )  # fmt: skip
+            few_steps=bool(_FEW_STEPS.search(said)),
+            whole_steps=bool(_WHOLE_STEPS.search(said)),
+        )
     what, title = _find_part(entries)
     tables = (each.shape for name, each in entries.items() if name.endswith(_TABLES) and len(each.shape) == 2)
     return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))

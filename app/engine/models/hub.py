@@ -110,13 +110,23 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
         return
     suffixes = {PurePosixPath(name).suffix.lower() for name in there}
     if suffixes & PICKLES:
-        raise Trouble(say("hub.pickles",
-            "{repo} only has pickle files, which can run any program when opened. "
-            "Hearth downloads only .safetensors and GGUF; choose another model.", repo=repo))  # fmt: skip
+        raise Trouble(
+            say(
+                "hub.pickles",
+                "{repo} only has pickle files, which can run any program when opened. "
+                "Hearth downloads only .safetensors and GGUF; choose another model.",
+                repo=repo,
+            )
+        )
     if ".py" in suffixes:
-        raise Trouble(say("hub.code",
-            "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; "
-            "choose another one.", repo=repo))  # fmt: skip
+        raise Trouble(
+            say(
+                "hub.code",
+                "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; "
+                "choose another one.",
+                repo=repo,
+            )
+        )
     raise Trouble(
         say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo)
     )

@@ -66,13 +66,24 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if isinstance(fault, GatedRepoError) or status in (401, 403):
         return Trouble(_explain_gate(repo, host), cure="token")
     if status == 404:
-        return Trouble(say("hub.gone",
-            "{host} no longer has {repo}, or one of its files. Update Hearth; "
-            "if you use a mirror, try another one (HF_ENDPOINT).", host=host, repo=repo), cure="models")  # fmt: skip
+        return Trouble(
+            say(
+                "hub.gone",
+                "{host} no longer has {repo}, or one of its files. Update Hearth; if you use a mirror, try another one (HF_ENDPOINT).",
+                host=host,
+                repo=repo,
+            ),
+            cure="models",
+        )
     if status == 429:
-        return Trouble(say("hub.busy",
-            "{host} is limiting requests. Wait {time}, then press Resume; "
-            "with an access token the limit is higher.", host=host, time=word_duration(read_wait_s(fault))))  # fmt: skip
+        return Trouble(
+            say(
+                "hub.busy",
+                "{host} is limiting requests. Wait {time}, then press Resume; with an access token the limit is higher.",
+                host=host,
+                time=word_duration(read_wait_s(fault)),
+            )
+        )
     if status:
         return Trouble(
             say(
@@ -83,13 +94,24 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
             )
         )
     if isinstance(fault, httpx2.TransportError | CutError):
-        return Trouble(say("hub.no-network",
-            "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; "
-            "the part already downloaded is kept.", host=host))  # fmt: skip
+        return Trouble(
+            say(
+                "hub.no-network",
+                "Cannot connect to {host}, or the connection keeps failing. Check your network, then resume; "
+                "the part already downloaded is kept.",
+                host=host,
+            )
+        )
     if isinstance(fault, WrongBytesError):
-        return Trouble(say("hub.wrong",
-            "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; "
-            "try another network or mirror (HF_ENDPOINT).", file=str(fault), repo=repo))  # fmt: skip
+        return Trouble(
+            say(
+                "hub.wrong",
+                "{file} of {repo} was damaged in two downloads, so it was deleted. A proxy or mirror may be changing it; "
+                "try another network or mirror (HF_ENDPOINT).",
+                file=str(fault),
+                repo=repo,
+            )
+        )
     if is_disk_full(fault):
         return Trouble(
             say(

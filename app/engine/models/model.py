@@ -185,30 +185,61 @@ def describe_need(
     why = say("quantised.not-made", "Hearth does not make these weights for this voice.")
     if model.makes is None:
         return Need(
-            model=model.id, kind="speech", heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=shape.text_tokens,
-            keys=shape.keys, masked=False, causal=False, parts=model.parts, cache_bytes=model.cache_bytes, plain=True,
+            model=model.id,
+            kind="speech",
+            heads=shape.heads,
+            kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            queries=shape.text_tokens,
+            keys=shape.keys,
+            masked=False,
+            causal=False,
+            parts=model.parts,
+            cache_bytes=model.cache_bytes,
+            plain=True,
             impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf")),
-        )  # fmt: skip
+        )
     if model.kind == "speech":
         family = VOICES[model.family]
         return Need(
-            model=model.id, kind="speech", batch=GUIDED_ROWS if family.guided else 1, heads=shape.heads, kv_heads=shape.kv_heads,
-            head_dim=shape.head_dim, queries=shape.text_tokens, keys=shape.keys, masked=shape.masked, causal=shape.causal,
-            parts=model.parts, cache_bytes=model.cache_bytes, plain=family.plain,
+            model=model.id,
+            kind="speech",
+            batch=GUIDED_ROWS if family.guided else 1,
+            heads=shape.heads,
+            kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            queries=shape.text_tokens,
+            keys=shape.keys,
+            masked=shape.masked,
+            causal=shape.causal,
+            parts=model.parts,
+            cache_bytes=model.cache_bytes,
+            plain=family.plain,
             impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf", *family.quantised)),
-        )  # fmt: skip
+        )
     width, height = width or settings.width, height or settings.height
     whole = width * larger, height * larger
     across, down = (find_tile(side, settings.width) for side in whole) if larger > 1 and PICTURES[model.family].paints_in_tiles else whole
     tokens = -(-across // shape.pixels_a_token) * -(-down // shape.pixels_a_token) + shape.text_tokens
     strength = settings.guidance if guidance is None else guidance
     return Need(
-        model=model.id, kind="picture", batch=GUIDED_ROWS if is_guided(model, strength) and PICTURES[model.family].guidance == "rows" else 1, heads=shape.heads,
-        kv_heads=shape.kv_heads, head_dim=shape.head_dim, queries=tokens, keys=tokens, masked=shape.masked,
-        causal=shape.causal, parts=_add_gguf_bytes(model), width=whole[0], height=whole[1],
-        published="gguf" if model.gguf else "none", also_published=tuple(each.when for each in model.companions if each.when is not None),
+        model=model.id,
+        kind="picture",
+        batch=GUIDED_ROWS if is_guided(model, strength) and PICTURES[model.family].guidance == "rows" else 1,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        queries=tokens,
+        keys=tokens,
+        masked=shape.masked,
+        causal=shape.causal,
+        parts=_add_gguf_bytes(model),
+        width=whole[0],
+        height=whole[1],
+        published="gguf" if model.gguf else "none",
+        also_published=tuple(each.when for each in model.companions if each.when is not None),
         impossible=_list_impossible(model),
-    )  # fmt: skip
+    )
 
 
 def add_to_denoiser(need: Need, parameters: int) -> Need:

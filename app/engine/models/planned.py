@@ -45,9 +45,17 @@ class Setup:
 
 
 def make_plan(
-    home: Home, hardware: Hardware, model: Model | None = None, choice: Choice = Choice(), verdicts: Verdicts = NOTHING_SEEN,  # noqa: B008 - frozen
-    request: Request | None = None, *, chunk: Chunk = AUTO, itself: bool = False, yields: bool = False,
-) -> Plan:  # fmt: skip
+    home: Home,
+    hardware: Hardware,
+    model: Model | None = None,
+    choice: Choice = Choice(),  # noqa: B008 - frozen
+    verdicts: Verdicts = NOTHING_SEEN,
+    request: Request | None = None,
+    *,
+    chunk: Chunk = AUTO,
+    itself: bool = False,
+    yields: bool = False,
+) -> Plan:
     """Plan how the engine would run this model now; without a model, any attention. `itself`: show a pretended
     machine's own plan, not the one this computer can run in its place. `yields`: for a guest, whose job must not fail
     because of the owner's chunk size: one that cannot run gives way to automatic."""

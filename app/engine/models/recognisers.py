@@ -15,24 +15,37 @@ _FILES: Final = ("config.json", "generation_config.json", "model.safetensors", "
 def _make_whisper(size: str, title: str, parameters: int, width: int, download_mb: int) -> Model:
     """Whisper hears 30 s at a time, 1500 places of them in each layer of its encoder."""
     return Model(
-        f"whisper-{size.replace('.', '-')}", "hearing", "whisper", title,
+        f"whisper-{size.replace('.', '-')}",
+        "hearing",
+        "whisper",
+        title,
         parts=(ModelPart("model", "speech", parameters),),
         attention=Attention(width // 64, width // 64, 64, text_tokens=1500, keys=1500, causal=False),
-        source=Source(f"openai/whisper-{size}", _FILES, download_mb * _MB), licence="Apache-2.0", cache_bytes=width * 24_000,
-        note=say("catalog.whisper-english", "Hears English, and when each word is said.") if size.endswith(".en")
+        source=Source(f"openai/whisper-{size}", _FILES, download_mb * _MB),
+        licence="Apache-2.0",
+        cache_bytes=width * 24_000,
+        note=say("catalog.whisper-english", "Hears English, and when each word is said.")
+        if size.endswith(".en")
         else say("catalog.whisper", "Hears nearly a hundred languages, and when each word is said."),
-    )  # fmt: skip
+    )
 
 
 def _make_moonshine(size: str, title: str, parameters: int, width: int, download_mb: int) -> Model:
     """Moonshine's work follows the length of what it hears; a part of 30 s has 1250 places."""
     return Model(
-        f"moonshine-{size}", "hearing", "moonshine", title,
+        f"moonshine-{size}",
+        "hearing",
+        "moonshine",
+        title,
         parts=(ModelPart("model", "speech", parameters),),
         attention=Attention(8, 8, width // 8, text_tokens=1250, keys=1250, causal=False),
-        source=Source(f"UsefulSensors/moonshine-{size}", _FILES, download_mb * _MB), licence="MIT", cache_bytes=width * 24_000,
-        note=say("catalog.moonshine", "Hears English. Quick with short sounds, but it tells less exactly than Whisper when each word is said."),
-    )  # fmt: skip
+        source=Source(f"UsefulSensors/moonshine-{size}", _FILES, download_mb * _MB),
+        licence="MIT",
+        cache_bytes=width * 24_000,
+        note=say(
+            "catalog.moonshine", "Hears English. Quick with short sounds, but it tells less exactly than Whisper when each word is said."
+        ),
+    )
 
 
 RECOGNISERS: Final[tuple[Model, ...]] = (

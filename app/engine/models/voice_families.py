@@ -77,9 +77,14 @@ def read_type(folder: Path) -> str:
         return str(read_json(path).get("model_type", "none"))
     except (OSError, ValueError, AttributeError) as fault:
         raise Trouble(
-            say("speech.no-config", "The voice's settings in {path} cannot be read: {fault}. Download the voice again.", path=str(path), fault=str(fault)),
+            say(
+                "speech.no-config",
+                "The voice's settings in {path} cannot be read: {fault}. Download the voice again.",
+                path=str(path),
+                fault=str(fault),
+            ),
             cure=GET,
-        ) from fault  # fmt: skip
+        ) from fault
 
 
 def refuse_type(folder: Path, found: str, wanted: tuple[str, ...]) -> Trouble:

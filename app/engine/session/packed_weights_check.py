@@ -43,10 +43,13 @@ def questions(hardware: Hardware) -> tuple[Probe, ...]:
         dtypes = ("bfloat16", "float32") if hardware.fast_bf16 else ("float32",)
     kinds = [(kind, dtype) for dtype in dtypes for kind in PACKED]
     return (
-        *(Probe(Subject.path(f"quantised/{kind}", dtype), dtype, partial(compare, kind, dtype), _tolerance(hardware, dtype)) for kind, dtype in kinds),
+        *(
+            Probe(Subject.path(f"quantised/{kind}", dtype), dtype, partial(compare, kind, dtype), _tolerance(hardware, dtype))
+            for kind, dtype in kinds
+        ),
         # 4 bits are taken for want of memory, not for speed.
         *(Probe(Subject.quicker("int8", dtype), dtype, partial(time_beside_plain, "int8", dtype), QUICKER) for dtype in dtypes),
-    )  # fmt: skip
+    )
 
 
 def _tolerance(hardware: Hardware, dtype: Dtype) -> float:

@@ -44,24 +44,45 @@ def describe_failure(fault: Exception, job: Path) -> Failed:
     free = shutil.disk_usage(job if job.exists() else job.anchor).free
     full = is_disk_full(fault)
     if full and (free >= PLENTY_BYTES or getattr(fault, "errno", None) == errno.EDQUOT):
-        return Failed.of(QuotaMet(
-            say("session.disk-quota",
-                "The system takes no more data in {folder} ({fault}), though {free} MB are free on that disk: a quota, or the most "
-                "files that it may hold. Delete files of yours there, then resume. Finished parts are kept.",
-                folder=str(job), fault=word_fault(fault), free=free >> 20),
-            cure="open-folder"), files)  # fmt: skip
+        return Failed.of(
+            QuotaMet(
+                say(
+                    "session.disk-quota",
+                    "The system takes no more data in {folder} ({fault}), though {free} MB are free on that disk: a quota, or the most "
+                    "files that it may hold. Delete files of yours there, then resume. Finished parts are kept.",
+                    folder=str(job),
+                    fault=word_fault(fault),
+                    free=free >> 20,
+                ),
+                cure="open-folder",
+            ),
+            files,
+        )
     if full or (free < NO_ROOM_BYTES and not isinstance(fault, MemoryError | torch.OutOfMemoryError)):
-        return Failed.of(DiskFull(
-            say("session.disk-full",
-                "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. "
-                "Finished parts are kept.", free=free >> 20, folder=str(job)),
-            cure="open-folder"), files)  # fmt: skip
+        return Failed.of(
+            DiskFull(
+                say(
+                    "session.disk-full",
+                    "The disk is full: only {free} MB are left for {folder}. Free some space, then resume. Finished parts are kept.",
+                    free=free >> 20,
+                    folder=str(job),
+                ),
+                cure="open-folder",
+            ),
+            files,
+        )
     if isinstance(fault, MemoryError | torch.OutOfMemoryError) or classify_fault(fault) == "memory":
-        return Failed.of(NoMemory(
-            say("session.no-memory",
-                "There is not enough memory, even with the most economical settings. "
-                "Close other programs, or choose a smaller size or model."),
-            cure="smaller"), files)  # fmt: skip
+        return Failed.of(
+            NoMemory(
+                say(
+                    "session.no-memory",
+                    "There is not enough memory, even with the most economical settings. "
+                    "Close other programs, or choose a smaller size or model.",
+                ),
+                cure="smaller",
+            ),
+            files,
+        )
     if isinstance(fault, NumbersBroke):
         return Failed(
             say(

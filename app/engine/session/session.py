@@ -72,9 +72,16 @@ class Session:
         return self._holder.held_bytes
 
     def run(
-        self, request: Request | MaintenanceTask, choice: Choice, control: Control, job: Path,
-        tell: Callable[[str, Plan], None], *, died: Died | None = None, yields: bool = False,
-    ) -> Iterator[Event]:  # fmt: skip
+        self,
+        request: Request | MaintenanceTask,
+        choice: Choice,
+        control: Control,
+        job: Path,
+        tell: Callable[[str, Plan], None],
+        *,
+        died: Died | None = None,
+        yields: bool = False,
+    ) -> Iterator[Event]:
         """`job` is the run's own folder: parts finished there are not made again. `tell` receives each plan as it is
         decided. `died` is what killed the engine during this job; `yields` as in `planned`. Ends with Finished, Stopped or
         Failed, whatever happens."""
@@ -112,9 +119,16 @@ class Session:
         self.verdicts.update(stored)
 
     def _make(
-        self, request: Request, choice: Choice, control: Control, job: Path,
-        *, tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
-    ) -> Iterator[Event]:  # fmt: skip
+        self,
+        request: Request,
+        choice: Choice,
+        control: Control,
+        job: Path,
+        *,
+        tell: Callable[[str, Plan], None],
+        died: Died | None,
+        yields: bool,
+    ) -> Iterator[Event]:
         main = on_disk.find_model(self.home, request)
         request = replace(request, model=main.id)  # the file names its model, for voices that are saved from it
         check(self.home, request, main)
@@ -130,9 +144,17 @@ class Session:
             died = None
 
     def _make_with(
-        self, model: Model, request: Request, choice: Choice, control: Control, job: Path,
-        *, tell: Callable[[str, Plan], None], died: Died | None, yields: bool,
-    ) -> Iterator[Event]:  # fmt: skip
+        self,
+        model: Model,
+        request: Request,
+        choice: Choice,
+        control: Control,
+        job: Path,
+        *,
+        tell: Callable[[str, Plan], None],
+        died: Died | None,
+        yields: bool,
+    ) -> Iterator[Event]:
         """Make what this model makes of a request; the one that makes the last of it ends the job."""
         facts = self._read_hardware()
         need = find_need(self.home, facts, model, request)
@@ -255,9 +277,16 @@ class Session:
         return self.home.verdicts / f"{WITH_LORAS}{named}" if loras else self.home.verdicts
 
     def _fall_back(
-        self, decided: Callable[[Verdicts], Plan], need: Need, failure: RunFailure, where: Role | None, *, words: str, loading: bool,
+        self,
+        decided: Callable[[Verdicts], Plan],
+        need: Need,
+        failure: RunFailure,
+        where: Role | None,
+        *,
+        words: str,
+        loading: bool,
         lessons: Path | None,
-    ) -> Learned | None:  # fmt: skip
+    ) -> Learned | None:
         """Take one fallback and store it in the folder `lessons`: such runs on this machine start with it. None: it may not be the machine that
         broke the numbers; the next run reads what is stored."""
         found = next_fallback(decided, need, self.verdicts, failure, where=where, words=words, loading=loading)

@@ -106,9 +106,17 @@ def questions(hardware: Hardware) -> tuple[Probe, ...]:
         return worst, time.perf_counter() - began_s
 
     return tuple(
-        Probe(Subject.part(part.name, dtype), dtype, as_planned(hardware, partial(compare, part, dtype)), TOLERANCE[dtype], partial(compute_right, part))
-        for dtype in dtypes for part in PARTS if dtype == "float32" or part.name not in IN_FLOAT32
-    )  # fmt: skip
+        Probe(
+            Subject.part(part.name, dtype),
+            dtype,
+            as_planned(hardware, partial(compare, part, dtype)),
+            TOLERANCE[dtype],
+            partial(compute_right, part),
+        )
+        for dtype in dtypes
+        for part in PARTS
+        if dtype == "float32" or part.name not in IN_FLOAT32
+    )
 
 
 def _load(model: str, folder: str, kind: str) -> Module:

@@ -181,9 +181,16 @@ def _sign(
 
 def _usage(signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not signs_certificates, content_commitment=False, key_encipherment=False, data_encipherment=False,
-        key_agreement=False, key_cert_sign=signs_certificates, crl_sign=signs_certificates, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=not signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:

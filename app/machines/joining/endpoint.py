@@ -49,9 +49,17 @@ class Pairing:
     """One code: listens from `open` until a machine has joined, the time is over, or `close`."""
 
     def __init__(
-        self, folder: Path, register: Register, name: str, port: int, *, host: str = "", shown_host: str = "",
-        valid_s: float = VALID_S, clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        register: Register,
+        name: str,
+        port: int,
+        *,
+        host: str = "",
+        shown_host: str = "",
+        valid_s: float = VALID_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`port`: where helpers find the main machine afterwards. `host`: what to listen on; empty: everywhere."""
         self._folder, self._register, self._name, self._port = folder, register, name, port
         self._host, self._shown_host, self._valid_s, self._clock = host, shown_host, valid_s, clock

@@ -65,10 +65,28 @@ def open_tunnel(
     server, certificate = find_server(api)
     trusted = folder / "certificate.pem"
     trusted.write_text(certificate, "utf-8")
-    process = TunnelProcess([
-        str(program), "http", "-n", secrets.token_urlsafe(32), "-l", str(port), "-i", "127.0.0.1", "--uc", "--sd", "random", "--ue",
-        "--server_addr", server, "--disable_log_color", "--tls_enable", "--tls_trusted_ca_file", str(trusted),
-    ])  # fmt: skip
+    process = TunnelProcess(
+        [
+            str(program),
+            "http",
+            "-n",
+            secrets.token_urlsafe(32),
+            "-l",
+            str(port),
+            "-i",
+            "127.0.0.1",
+            "--uc",
+            "--sd",
+            "random",
+            "--ue",
+            "--server_addr",
+            server,
+            "--disable_log_color",
+            "--tls_enable",
+            "--tls_trusted_ca_file",
+            str(trusted),
+        ]
+    )
     try:
         address = process.wait_for_address(wait_s)
     except BaseException:
@@ -105,9 +123,14 @@ class TunnelProcess:
             return say(
                 "tunnel.ended", "The link has ended: its program stopped, or Gradio's server closed it. End sharing and create a new link."
             )
-        return None if self._connected else say("tunnel.lost",
-            "The link is offline: the connection to Gradio's server was lost. Hearth keeps reconnecting; "
-            "the address stays the same.")  # fmt: skip
+        return (
+            None
+            if self._connected
+            else say(
+                "tunnel.lost",
+                "The link is offline: the connection to Gradio's server was lost. Hearth keeps reconnecting; the address stays the same.",
+            )
+        )
 
     def end(self) -> None:
         assert self._process.stdin is not None
@@ -137,9 +160,14 @@ class TunnelProcess:
 
 def parse_trouble(line: str) -> Trouble | None:
     if found := _REFUSED.search(line):
-        return Trouble(say("tunnel.refused",
-            "No link was created. Gradio's share server or its program reports: {said}. Try again later; "
-            "everything else keeps working.", said=found[1].strip()[:QUOTE_LETTERS]))  # fmt: skip
+        return Trouble(
+            say(
+                "tunnel.refused",
+                "No link was created. Gradio's share server or its program reports: {said}. Try again later; "
+                "everything else keeps working.",
+                said=found[1].strip()[:QUOTE_LETTERS],
+            )
+        )
     if found := _UNSTARTED.search(line):
         return Trouble(
             say(

@@ -127,12 +127,21 @@ class ProgressAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return build_routes(desk, [
-        ("/sdapi/v1/txt2img", "POST", answer_txt2img, PaintAsked), ("/sdapi/v1/img2img", "POST", answer_img2img, PaintAsked),
-        ("/sdapi/v1/progress", "GET", show_progress, ProgressAsked), ("/sdapi/v1/interrupt", "POST", interrupt, None),
-        ("/sdapi/v1/skip", "POST", skip, None), ("/sdapi/v1/sd-models", "GET", list_models, None),
-        ("/sdapi/v1/options", "GET", show_options, None), ("/sdapi/v1/options", "POST", change_options, OverridesAsked), *a1111_lists.ROWS,
-    ], "/sdapi/")  # fmt: skip
+    return build_routes(
+        desk,
+        [
+            ("/sdapi/v1/txt2img", "POST", answer_txt2img, PaintAsked),
+            ("/sdapi/v1/img2img", "POST", answer_img2img, PaintAsked),
+            ("/sdapi/v1/progress", "GET", show_progress, ProgressAsked),
+            ("/sdapi/v1/interrupt", "POST", interrupt, None),
+            ("/sdapi/v1/skip", "POST", skip, None),
+            ("/sdapi/v1/sd-models", "GET", list_models, None),
+            ("/sdapi/v1/options", "GET", show_options, None),
+            ("/sdapi/v1/options", "POST", change_options, OverridesAsked),
+            *a1111_lists.ROWS,
+        ],
+        "/sdapi/",
+    )
 
 
 async def answer_txt2img(desk: Desk, asked: Request, person: Person, given: PaintAsked) -> Response:
@@ -298,15 +307,27 @@ def picture_request(desk: Desk, given: PaintAsked, start: Start) -> tuple[Pictur
     scale = (2.0 if given.hr_scale is None else given.hr_scale) if given.enable_hr and not start.image else 1.0
     upscale = choose_scale(scale)
     request = PictureRequest(
-        given.prompt or "", find_checkpoint(desk, checkpoint) if checkpoint else current_model(desk), given.negative_prompt or "",
-        given.width, given.height, given.steps, given.cfg_scale, find_sampler(given.sampler_name or given.sampler_index or "", given.scheduler or ""),
-        None if given.seed is None else given.seed % SEED_LIMIT, batch, start.image, start.mask,
+        given.prompt or "",
+        find_checkpoint(desk, checkpoint) if checkpoint else current_model(desk),
+        given.negative_prompt or "",
+        given.width,
+        given.height,
+        given.steps,
+        given.cfg_scale,
+        find_sampler(given.sampler_name or given.sampler_index or "", given.scheduler or ""),
+        None if given.seed is None else given.seed % SEED_LIMIT,
+        batch,
+        start.image,
+        start.mask,
         DENOISING if given.denoising_strength is None or not start.image else given.denoising_strength,
-        upscale=upscale, enlarger=find_upscaler(desk, given.hr_upscaler or "") if upscale > 1 else "",
-        hires=upscale > 1 and given.denoising_strength != 0, hires_strength=given.denoising_strength or HIRES_STRENGTH,
-        masked_only=given.masked_only, masked_padding=given.inpaint_full_res_padding or 0,
+        upscale=upscale,
+        enlarger=find_upscaler(desk, given.hr_upscaler or "") if upscale > 1 else "",
+        hires=upscale > 1 and given.denoising_strength != 0,
+        hires_strength=given.denoising_strength or HIRES_STRENGTH,
+        masked_only=given.masked_only,
+        masked_padding=given.inpaint_full_res_padding or 0,
         mask_blur=BLUR if given.mask_blur is None else given.mask_blur,
-    )  # fmt: skip
+    )
     if given.masked_only:  # the picture keeps its own size, whatever the part is painted in
         return fit_size(desk, request)[0], None
     if upscale == 1 or upscale == scale or not (given.width and given.height):

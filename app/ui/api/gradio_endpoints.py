@@ -73,9 +73,16 @@ class Endpoints:
     desk: Desk
 
     async def speak(
-        self, text: str, voice: str = "", model: str = "", seed: int | None = None, speed: float = 1.0, format: str = "wav",
-        cast: dict[str, Any] | None = None, request: gr.Request | None = None,
-    ) -> AsyncIterator[dict[str, Any]]:  # fmt: skip
+        self,
+        text: str,
+        voice: str = "",
+        model: str = "",
+        seed: int | None = None,
+        speed: float = 1.0,
+        format: str = "wav",
+        cast: dict[str, Any] | None = None,
+        request: gr.Request | None = None,
+    ) -> AsyncIterator[dict[str, Any]]:
         """
         Speak a script.
         Parameters:
@@ -100,9 +107,18 @@ class Endpoints:
             yield seen
 
     async def paint(
-        self, prompt: str, negative: str = "", model: str = "", width: int | None = None, height: int | None = None, steps: int | None = None,
-        seed: int | None = None, batch: int = 1, quicker: str = "off", request: gr.Request | None = None,
-    ) -> AsyncIterator[dict[str, Any]]:  # fmt: skip
+        self,
+        prompt: str,
+        negative: str = "",
+        model: str = "",
+        width: int | None = None,
+        height: int | None = None,
+        steps: int | None = None,
+        seed: int | None = None,
+        batch: int = 1,
+        quicker: str = "off",
+        request: gr.Request | None = None,
+    ) -> AsyncIterator[dict[str, Any]]:
         """
         Paint a picture.
         Parameters:
@@ -146,9 +162,13 @@ class Endpoints:
         state = self.desk.keeper.state
         hardware = state.hardware if who(request).owner else None
         return {
-            "ready": state.ready, "name": hardware.name if hardware else "", "kind": hardware.kind if hardware else "",
-            "memory_bytes": hardware.memory_bytes if hardware else None, "model": name_model(state.model), "job": state.job,
-        }  # fmt: skip
+            "ready": state.ready,
+            "name": hardware.name if hardware else "",
+            "kind": hardware.kind if hardware else "",
+            "memory_bytes": hardware.memory_bytes if hardware else None,
+            "model": name_model(state.model),
+            "job": state.job,
+        }
 
     def voices(self, model: str = "", request: gr.Request | None = None) -> list[str]:
         """

@@ -70,12 +70,20 @@ class ModelAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return build_routes(desk, [
-        ("/v1/audio/speech", "POST", answer_speech, SpeechAsked), ("/v1/audio/voices", "GET", list_voices, None), ("/v1/models", "GET", list_models, None),
-        ("/v1/audio/models", "GET", list_voice_models, None), ("/v1/models/{model:path}", "GET", show_model, ModelAsked),
-        ("/v1/images/generations", "POST", answer_generation, PictureAsked), ("/v1/images/edits", "POST", answer_edit, None),
-        ("/v1/audio/transcriptions", "POST", answer_transcription, None),
-    ], "/v1/")  # fmt: skip
+    return build_routes(
+        desk,
+        [
+            ("/v1/audio/speech", "POST", answer_speech, SpeechAsked),
+            ("/v1/audio/voices", "GET", list_voices, None),
+            ("/v1/models", "GET", list_models, None),
+            ("/v1/audio/models", "GET", list_voice_models, None),
+            ("/v1/models/{model:path}", "GET", show_model, ModelAsked),
+            ("/v1/images/generations", "POST", answer_generation, PictureAsked),
+            ("/v1/images/edits", "POST", answer_edit, None),
+            ("/v1/audio/transcriptions", "POST", answer_transcription, None),
+        ],
+        "/v1/",
+    )
 
 
 async def answer_speech(desk: Desk, asked: Request, person: Person, given: SpeechAsked) -> Response:
@@ -161,9 +169,14 @@ def speech_request(desk: Desk, given: SpeechAsked, wanted: str) -> SpeechRequest
     model = find_model(desk, given.model, "speech")
     cast = read_cast(desk, given.cast, model) if given.cast else ()
     return SpeechRequest(
-        given.input if cast else add_speaker_tag(given.input), model, find_voice(desk, given.voice, model), given.seed,
-        speed=given.speed or 1.0, format=wanted if wanted in FORMATS else "wav", cast=cast,
-    )  # fmt: skip
+        given.input if cast else add_speaker_tag(given.input),
+        model,
+        find_voice(desk, given.voice, model),
+        given.seed,
+        speed=given.speed or 1.0,
+        format=wanted if wanted in FORMATS else "wav",
+        cast=cast,
+    )
 
 
 def read_cast(desk: Desk, table: dict[str, Any], model: str) -> tuple[Actor, ...]:

@@ -110,9 +110,14 @@ async def answer_edit(desk: Desk, asked: Request, person: Person) -> Response:
     for name, files in (("image", images), ("mask", masks)):
         if len(files) > 1:
             raise BadRequest(
-                say("api.one-image", "An edit starts from one picture; this request has {count} as {name}. Send one.", count=len(files), name=name),
+                say(
+                    "api.one-image",
+                    "An edit starts from one picture; this request has {count} as {name}. Send one.",
+                    count=len(files),
+                    name=name,
+                ),
                 field=name,
-            )  # fmt: skip
+            )
     image = await work(save_picture, desk, images[0], "start.png")
     mask = str(await work(save_mask, desk, masks[0], True)) if masks else None
     return await paint(desk, asked, person, given, "image_edit", image=str(image), mask=mask)
@@ -146,10 +151,20 @@ def picture_request(desk: Desk, given: PictureAsked, image: str | None = None, m
             ) from fault
     more: dict[str, Any] = {} if given.strength is None else {"strength": given.strength}
     return PictureRequest(
-        given.prompt, find_model(desk, given.model, "picture"), given.negative_prompt or "", width=width, height=height, steps=given.steps,
-        guidance=given.guidance, seed=given.seed, batch=1 if given.n is None else given.n, image=image, mask=mask,
-        quicker=cast(Quicker, given.quicker or "off"), **more,
-    )  # fmt: skip
+        given.prompt,
+        find_model(desk, given.model, "picture"),
+        given.negative_prompt or "",
+        width=width,
+        height=height,
+        steps=given.steps,
+        guidance=given.guidance,
+        seed=given.seed,
+        batch=1 if given.n is None else given.n,
+        image=image,
+        mask=mask,
+        quicker=cast(Quicker, given.quicker or "off"),
+        **more,
+    )
 
 
 def read_wanted(given: PictureAsked, size: tuple[int, int] | None) -> Wanted:

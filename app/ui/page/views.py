@@ -175,9 +175,14 @@ def memory_view(reading: Reading) -> MemoryView:
     """Return the memory that matters here: the device's own where it has some, else the process's."""
     now = reading.process_bytes if reading.device_bytes is None else reading.device_bytes
     return {
-        "now": now, "highest": max(now, reading.highest_bytes), "limit": reading.limit_bytes, "swap": reading.swap_bytes,
-        "process": reading.process_bytes, "device": reading.device_bytes, "allocated": reading.allocated_bytes,
-    }  # fmt: skip
+        "now": now,
+        "highest": max(now, reading.highest_bytes),
+        "limit": reading.limit_bytes,
+        "swap": reading.swap_bytes,
+        "process": reading.process_bytes,
+        "device": reading.device_bytes,
+        "allocated": reading.allocated_bytes,
+    }
 
 
 def machine_text(hardware: Hardware | None, plan: Plan | None, spoken: Language) -> str:

@@ -205,8 +205,14 @@ class JobsDesk:
     def begin_list(self, requests: Sequence[PictureRequest], person: Person) -> None:
         """Queue a job for each prompt of a list, all of them or none; they are stopped together."""
         if not 0 < len(requests) <= LIST_MOST:
-            raise Trouble(say("list.long", "A list of prompts has 1 to {most} {most:line|lines}, and this one has {count}. Paint a part of it.",
-                              most=LIST_MOST, count=len(requests)))  # fmt: skip
+            raise Trouble(
+                say(
+                    "list.long",
+                    "A list of prompts has 1 to {most} {most:line|lines}, and this one has {count}. Paint a part of it.",
+                    most=LIST_MOST,
+                    count=len(requests),
+                )
+            )
         more = say("list.taken-back", "No picture of the list was begun: those that were queued already are taken out again.")
         self.listed = self._begin_all(requests, person, more)
 

@@ -64,9 +64,13 @@ def send(address: str, kind: PhoneKind, words: str) -> None:
             status = answer.status_code
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as fault:
         raise Trouble(
-            say("notify.not-reached", "Your phone was not told: {host} cannot be reached ({fault}). Check the address and the network.",
-                host=host, fault=type(fault).__name__)
-        ) from fault  # fmt: skip
+            say(
+                "notify.not-reached",
+                "Your phone was not told: {host} cannot be reached ({fault}). Check the address and the network.",
+                host=host,
+                fault=type(fault).__name__,
+            )
+        ) from fault
     if status >= 300:
         raise Trouble(
             say("notify.refused", "Your phone was not told: {host} answered {status}. Check the address.", host=host, status=status)

@@ -65,7 +65,11 @@ def use_book(desk: Desk, request: Request, asked: BookAsked) -> Response:
     words = "\n\n".join(desk.book.list_scripts())
     if len(words) > TEXT_MOST:
         raise BadRequest(
-            say("book.script-long", "The ticked chapters have {count} {count:character|characters}; the script takes {most}. Untick some, or speak chapters.",
-                count=len(words), most=TEXT_MOST)
-        )  # fmt: skip
+            say(
+                "book.script-long",
+                "The ticked chapters have {count} {count:character|characters}; the script takes {most}. Untick some, or speak chapters.",
+                count=len(words),
+                most=TEXT_MOST,
+            )
+        )
     return JSONResponse({"words": words})

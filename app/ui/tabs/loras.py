@@ -66,11 +66,17 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
 def row_view(shown: Shown, spoken: Language) -> LoraView:
     facts = shown.facts or LoraFacts()
     return {
-        "name": shown.file.name, "title": facts.title, "kind": facts.kind if shown.facts else "", "word": shown.file.word,
-        "family": NAMES.get(facts.family, ""), "misfit": translate(shown.misfit, spoken) if shown.misfit else "",
-        "triggers": facts.triggers, "tags": facts.tags, "weight": shown.weight,
+        "name": shown.file.name,
+        "title": facts.title,
+        "kind": facts.kind if shown.facts else "",
+        "word": shown.file.word,
+        "family": NAMES.get(facts.family, ""),
+        "misfit": translate(shown.misfit, spoken) if shown.misfit else "",
+        "triggers": facts.triggers,
+        "tags": facts.tags,
+        "weight": shown.weight,
         "picture": f"hearth/creation/{shown.picture}" if shown.picture else "",
-    }  # fmt: skip
+    }
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:

@@ -73,9 +73,12 @@ class MachineTab:
     def choice_from(self, values: dict[Any, Any]) -> Choice:
         forced = self.fields.force
         return Choice(
-            dtype=values[forced.dtype] or None, gqa=values[forced.gqa] or None,
-            kernels=tuple(values[forced.kernels]) or None, offload=values[forced.offload] or None, quantised=values[forced.quantised] or None,
-        )  # fmt: skip
+            dtype=values[forced.dtype] or None,
+            gqa=values[forced.gqa] or None,
+            kernels=tuple(values[forced.kernels]) or None,
+            offload=values[forced.offload] or None,
+            quantised=values[forced.quantised] or None,
+        )
 
     def show_objections(self, values: dict[Any, Any], request: gr.Request) -> str:
         """Show what speaks against a forced choice before it is applied."""

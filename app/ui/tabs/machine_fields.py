@@ -146,9 +146,13 @@ def _build_force() -> ForceCard:
         dtype = _build_option("dtype", word("machine.dtype", "Precision"), get_args(Dtype))
         gqa = _build_option("gqa", word("machine.gqa", "Grouped heads"), get_args(Gqa))
         kernels = gr.Dropdown(
-            list(get_args(Kernel)), value=[], multiselect=True, elem_id="machine-kernels",
-            label=word("machine.kernels", "Allowed kernels"), info=word("machine.kernels-info", "Leave empty for automatic."),
-        )  # fmt: skip
+            list(get_args(Kernel)),
+            value=[],
+            multiselect=True,
+            elem_id="machine-kernels",
+            label=word("machine.kernels", "Allowed kernels"),
+            info=word("machine.kernels-info", "Leave empty for automatic."),
+        )
         offload = _build_option("offload", word("machine.offload", "Offload"), get_args(Offload))
         quantised = _build_option("quantised", word("machine.quantised", "Quantised weights"), get_args(Quantised))
         objections = gr.HTML("", apply_default_css=False, elem_id="machine-objections")

@@ -76,9 +76,12 @@ class PaintTab:
             asked[name] = asked.get(name) or read_whole(side or None)
         loras = () if self.shared.guest else self.desk.loras.parse(values[chosen.loras.chosen] or "")
         request = PictureRequest(
-            prompt=values[chosen.prompt.prompt], model=values[chosen.model.model], negative=values[chosen.prompt.negative] or "",
-            loras=loras, **asked,
-        )  # fmt: skip
+            prompt=values[chosen.prompt.prompt],
+            model=values[chosen.model.model],
+            negative=values[chosen.prompt.negative] or "",
+            loras=loras,
+            **asked,
+        )
         image, mask = save_pictures(self.desk, values[chosen.start.image], person)  # last: nothing is written for what is refused
         guide, _ = save_pictures(self.desk, values[chosen.guide.image], person, "guide")
         like, _ = save_pictures(self.desk, values[chosen.reference.image], person, "reference")

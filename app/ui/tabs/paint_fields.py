@@ -146,9 +146,12 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
 def _build_prompt() -> PromptCard:
     with gr.Column(elem_classes="h-card"):
         prompt = gr.Textbox(
-            label=word("paint.prompt", "Prompt"), lines=3, max_lines=10, elem_id="paint-prompt",
+            label=word("paint.prompt", "Prompt"),
+            lines=3,
+            max_lines=10,
+            elem_id="paint-prompt",
             placeholder=word("paint.placeholder", "What should the picture show?"),
-        )  # fmt: skip
+        )
         gr.HTML(
             '<div id="h-samples"></div><div id="h-prompts" hidden></div><ul id="h-prompt" class="h-problems"></ul>', apply_default_css=False
         )
@@ -162,9 +165,12 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
     with gr.Column(elem_classes="h-card"):
         with gr.Row():
             model = gr.Dropdown(
-                model_choices(desk, KIND, guest), value=saved.get("model", ""), label=word("paint.model", "Model"),
-                visible=not guest, elem_id="paint-model",
-            )  # fmt: skip
+                model_choices(desk, KIND, guest),
+                value=saved.get("model", ""),
+                label=word("paint.model", "Model"),
+                visible=not guest,
+                elem_id="paint-model",
+            )
             size = gr.Dropdown(
                 paint_form.list_sizes(chosen), value=paint_form.default_size(chosen), label=word("paint.size", "Size"), elem_id="paint-size"
             )

@@ -52,11 +52,16 @@ def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | N
     map_url = job_file_url(job, str(guide)) if guide is not None and guide.is_file() else ""
     done: list[PaintedView] = [{"index": part.index, "url": job_file_url(job, part.path)} for part in there]
     return {
-        "job": job, "parts": done, "share": progress.share,
-        "preview": preview_url(job, progress), "guide": map_url, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "job": job,
+        "parts": done,
+        "share": progress.share,
+        "preview": preview_url(job, progress),
+        "guide": map_url,
+        "said": remarks_view(progress, spoken),
+        "end": end_view(progress, spoken),
         "doing": loading_text(progress, spoken),
         "rate": step_rate(step, spoken) if step is not None and not progress.end else "",
-    }  # fmt: skip
+    }
 
 
 def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> PromptView:
@@ -150,9 +155,14 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> GridView | None:
     across, down = (translate(paint_form.AXES[axis], spoken) for axis in (grid.across, grid.down))
     current = desk.jobs.find_current("picture", person)
     return {
-        "across": across, "columns": grid.columns, "down": down, "rows": grid.rows,
-        "cells": cells, "stopped": stopped, "latest": any(current in row for row in grid.jobs),
-    }  # fmt: skip
+        "across": across,
+        "columns": grid.columns,
+        "down": down,
+        "rows": grid.rows,
+        "cells": cells,
+        "stopped": stopped,
+        "latest": any(current in row for row in grid.jobs),
+    }
 
 
 def interrupted_view(desk: Desk, person: Person, spoken: Language) -> InterruptedView | None:

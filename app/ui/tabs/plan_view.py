@@ -27,12 +27,17 @@ def plan_view(plan: Plan, spoken: Language) -> PlanView:
         )
     rows: list[ChoiceView] = [
         {
-            "field": reason.field, "what": translate(FIELDS[reason.field], spoken), "choice": translate(word_value(plan, reason.field), spoken),
-            "because": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source),
-            "rejected": rejected.get(reason.field, []), "first": _comes_first(plan, reason),
+            "field": reason.field,
+            "what": translate(FIELDS[reason.field], spoken),
+            "choice": translate(word_value(plan, reason.field), spoken),
+            "because": translate(reason.sentence, spoken),
+            "source": source_text(reason.source, spoken),
+            "link": source_link(reason.source),
+            "rejected": rejected.get(reason.field, []),
+            "first": _comes_first(plan, reason),
         }
         for reason in plan.because
-    ]  # fmt: skip
+    ]
     rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
     return {
         "rows": rows,

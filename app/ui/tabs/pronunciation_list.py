@@ -83,13 +83,17 @@ async def take_list(desk: Desk, request: Request) -> Response:
     before = pronunciations.read_everywhere(home)
     await run_in_threadpool(pronunciations.store_everywhere, home, {**before, **rows})
     told = say(
-        "says.taken", "{new} {new:word|words} added, {changed} changed.",
-        new=len(rows.keys() - before.keys()), changed=sum(before.get(word, spoken) != spoken for word, spoken in rows.items()),
-    )  # fmt: skip
+        "says.taken",
+        "{new} {new:word|words} added, {changed} changed.",
+        new=len(rows.keys() - before.keys()),
+        changed=sum(before.get(word, spoken) != spoken for word, spoken in rows.items()),
+    )
     left = say(
-        "says.skipped", "{count} {count:line was|lines were} left out, for no word or spelling was read there: {lines}.",
-        count=len(skipped), lines=tuple(skipped[:SKIPPED_TOLD]),
-    )  # fmt: skip
+        "says.skipped",
+        "{count} {count:line was|lines were} left out, for no word or spelling was read there: {lines}.",
+        count=len(skipped),
+        lines=tuple(skipped[:SKIPPED_TOLD]),
+    )
     spoken = language(request)
     return JSONResponse({"text": " ".join(translate(each, spoken) for each in ((told, left) if skipped else (told,)))})
 

@@ -171,9 +171,14 @@ def explain_restored(notes: Sequence[Sentence], request: gr.Request) -> str:
 def build_preset_row(tab: str, desk: Desk, guest: bool) -> PresetRow:
     with gr.Row(elem_classes="h-inline", visible=not guest):
         choice = gr.Dropdown(
-            [] if guest else presets.list_choices(desk.settings, tab), value=None, allow_custom_value=True, elem_id=f"{tab}-preset", scale=3,
-            label=word("preset.label", "Preset"), info=word("preset.info", "Choose one, or type a name and save the settings below."),
-        )  # fmt: skip
+            [] if guest else presets.list_choices(desk.settings, tab),
+            value=None,
+            allow_custom_value=True,
+            elem_id=f"{tab}-preset",
+            scale=3,
+            label=word("preset.label", "Preset"),
+            info=word("preset.info", "Choose one, or type a name and save the settings below."),
+        )
         save = gr.Button(word("preset.save", "Save"), size="sm", min_width=60, elem_id=f"{tab}-preset-save")
         delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, elem_id=f"{tab}-preset-delete")
     return PresetRow(choice, save, delete)

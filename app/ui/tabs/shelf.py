@@ -117,10 +117,19 @@ def routes(desk: Desk) -> list[Route]:
 def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     spoken, person = language(request), who(request)
     wanted = Search(
-        asked.words, asked.kind, asked.model, asked.favourite is not None, asked.binned is not None, most=PAGE + 1, skip=asked.skip,
-        album=asked.album, tag=asked.tag, until_s=asked.until, owner="" if person.owner else person.name,
+        asked.words,
+        asked.kind,
+        asked.model,
+        asked.favourite is not None,
+        asked.binned is not None,
+        most=PAGE + 1,
+        skip=asked.skip,
+        album=asked.album,
+        tag=asked.tag,
+        until_s=asked.until,
+        owner="" if person.owner else person.name,
         latest=asked.favourite is None and asked.binned is None and not (asked.album or asked.tag),
-    )  # fmt: skip
+    )
     shelf = desk.keeper.shelf
     found = shelf.list_earlier(desk.jobs.find_creation(asked.earlier, person)) if asked.earlier else shelf.find(wanted)
     earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}
@@ -200,8 +209,11 @@ def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
         text("describe.credit", "Credit", spoken): list_credits({"model": creation.model} | creation.settings),
     }  # fmt: skip
     head = [f"{name}: {value}" for name, value in told.items() if value]
-    rest = [f"{name}: {value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)}" for name, value in request.items()
-            if value not in (None, "", [], {}, False) and value != creation.text]  # fmt: skip
+    rest = [
+        f"{name}: {value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in request.items()
+        if value not in (None, "", [], {}, False) and value != creation.text
+    ]
     return "\n".join([*head, "", creation.text, "", *rest, ""])
 
 
@@ -272,13 +284,29 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language, earlier: int
     made: MadeView = {} if heard or creation.condition else views.read_made(str(creation.path))
     peaks = views.read_peaks(str(creation.path)) if heard and not creation.condition else ()
     return {
-        "id": creation.id, "kind": creation.kind, "title": translate(word_name(name_model(creation.model)), spoken), "text": creation.text,
-        "name": creation.path.name, "url": f"hearth/creation/{creation.id}", "gone": creation.condition == "missing",
-        "favourite": creation.favourite, "binned": creation.binned, "seconds": creation.seconds, "speed": speed,
-        "highest": creation.highest_bytes, "created_s": creation.created_s,
-        "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "", "machine": machine_text(creation, spoken),
-        "named": marks.title, "tags": marks.tags, "albums": marks.albums, **made,
-        "whole": creation.whole, "condition": conditions.get(creation.condition, ""),
+        "id": creation.id,
+        "kind": creation.kind,
+        "title": translate(word_name(name_model(creation.model)), spoken),
+        "text": creation.text,
+        "name": creation.path.name,
+        "url": f"hearth/creation/{creation.id}",
+        "gone": creation.condition == "missing",
+        "favourite": creation.favourite,
+        "binned": creation.binned,
+        "seconds": creation.seconds,
+        "speed": speed,
+        "highest": creation.highest_bytes,
+        "created_s": creation.created_s,
+        "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "",
+        "machine": machine_text(creation, spoken),
+        "named": marks.title,
+        "tags": marks.tags,
+        "albums": marks.albums,
+        **made,
+        "whole": creation.whole,
+        "condition": conditions.get(creation.condition, ""),
         "subtitles": heard and creation.condition != "missing" and views.has_cues(str(creation.path)),
-        "earlier": earlier, "parts": heard and desk.keeper.has_parts(creation.job), "peaks": peaks,
-    }  # fmt: skip
+        "earlier": earlier,
+        "parts": heard and desk.keeper.has_parts(creation.job),
+        "peaks": peaks,
+    }

@@ -67,8 +67,14 @@ class SpeakTab:
         own = self.fields.settings
         asked = own.rows.read(values, values[own.by_hand])
         cast = self._read_cast(values[self.fields.voice.cast], values[own.model])
-        return SpeechRequest(values[self.fields.script], values[own.model], self._prompt_from(values), **asked, cast=cast,
-                             pronunciations=read_field(values[self.fields.voice.says] or ""))  # fmt: skip
+        return SpeechRequest(
+            values[self.fields.script],
+            values[own.model],
+            self._prompt_from(values),
+            **asked,
+            cast=cast,
+            pronunciations=read_field(values[self.fields.voice.says] or ""),
+        )
 
     def _read_cast(self, table: str | None, model: str | None) -> tuple[Actor, ...]:
         person = NOBODY if self.shared.guest else OWNER

@@ -66,8 +66,14 @@ class SpeakFields:
     def saved(self) -> dict[str, Component]:
         """The fields whose values are saved, by their names in the settings."""
         own = self.settings
-        return {**own.rows.kept, "model": own.model, "own": own.by_hand, "voice": self.voice.voice, "cast": self.voice.cast,
-                "says": self.voice.says}  # fmt: skip
+        return {
+            **own.rows.kept,
+            "model": own.model,
+            "own": own.by_hand,
+            "voice": self.voice.voice,
+            "cast": self.voice.cast,
+            "says": self.voice.says,
+        }
 
     @property
     def restored(self) -> list[Component]:
@@ -85,18 +91,24 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> SpeakFields:
         with gr.Column():
             with gr.Column(elem_classes="h-card"):
                 script = gr.Textbox(
-                    label=word("speak.script", "Script"), lines=7, max_lines=24, elem_id="speak-text",
+                    label=word("speak.script", "Script"),
+                    lines=7,
+                    max_lines=24,
+                    elem_id="speak-text",
                     placeholder=word("speak.placeholder", "[S1] Type what to say. [S2] A second voice answers."),
-                )  # fmt: skip
+                )
                 gr.HTML(
                     '<div id="h-scripts"></div><section id="h-book" hidden></section><div id="h-script"></div><details id="h-says" hidden></details>',
                     apply_default_css=False,
                 )
                 with gr.Accordion(word("speak.dictate", "Dictate"), open=False, visible=not guest, elem_id="speak-dictate") as dictate:
                     dictation = gr.Audio(
-                        sources=["microphone", "upload"], type="filepath", label=word("speak.dictation", "What you say is added to the script"),
-                        elem_id="speak-dictation", visible=False,
-                    )  # fmt: skip
+                        sources=["microphone", "upload"],
+                        type="filepath",
+                        label=word("speak.dictation", "What you say is added to the script"),
+                        elem_id="speak-dictation",
+                        visible=False,
+                    )
                     load_on_open(dictate, dictation)
             voice = _build_voice(desk, saved, guest)
             settings = _build_settings(desk, saved, guest)
@@ -135,9 +147,13 @@ def _build_voice(desk: Desk, saved: Saved, guest: bool) -> VoiceCard:
     with gr.Column(elem_classes="h-card"):
         with gr.Row(elem_classes="h-inline"):
             voice = gr.Dropdown(
-                voice_choices(desk, None, guest), value=FRESH, label=word("speak.voice", "Voice"), elem_id="speak-voice", scale=3,
+                voice_choices(desk, None, guest),
+                value=FRESH,
+                label=word("speak.voice", "Voice"),
+                elem_id="speak-voice",
+                scale=3,
                 info=word("speak.voice-info", "A ready or saved voice sounds the same every time."),
-            )  # fmt: skip
+            )
             delete = gr.Button(word("preset.delete", "Delete"), size="sm", min_width=60, visible=False, elem_id="speak-voice-delete")
         cast = gr.Textbox(saved.get("cast", ""), container=False, show_label=False, elem_id="speak-cast", elem_classes="h-hidden")
         says = gr.Textbox(saved.get("says", ""), container=False, show_label=False, elem_id="speak-says", elem_classes="h-hidden")
@@ -174,9 +190,12 @@ def _build_settings(desk: Desk, saved: Saved, guest: bool) -> SettingsCard:
     with gr.Accordion(word("speak.settings", "Settings"), open=False, elem_classes="h-card", elem_id="speak-settings"):
         presets = build_preset_row("speak", desk, guest)
         model = gr.Dropdown(
-            model_choices(desk, KIND, guest), value=saved.get("model", ""), label=word("speak.model", "Model"),
-            visible=not guest, elem_id="speak-model",
-        )  # fmt: skip
+            model_choices(desk, KIND, guest),
+            value=saved.get("model", ""),
+            label=word("speak.model", "Model"),
+            visible=not guest,
+            elem_id="speak-model",
+        )
         with gr.Row(elem_classes="h-inline"):
             rows.build("seed")
             dice = gr.Button(word("speak.dice", "Random"), size="sm", min_width=60)

@@ -100,9 +100,13 @@ def parts_view(job: str, progress: Progress, split: tuple[ScriptPart, ...], spok
             }
         parts.append(view)
     return {
-        "job": job, "parts": parts, "share": progress.share, "said": remarks_view(progress, spoken), "end": end_view(progress, spoken),
+        "job": job,
+        "parts": parts,
+        "share": progress.share,
+        "said": remarks_view(progress, spoken),
+        "end": end_view(progress, spoken),
         "doing": loading_text(progress, spoken),
-    }  # fmt: skip
+    }
 
 
 def marks_view(part: PartDone, spoken: Language) -> list[PlaceView] | None:
@@ -155,10 +159,17 @@ def job_view(desk: Desk, job: str, spoken: Language) -> SpeechView:
     request, progress = desk.keeper.journal.get(job).request, desk.keeper.get_progress(job)
     script_asked = as_script(request)
     results: list[SoundView] = [
-        {"url": f"hearth/creation/{each.id}", "peaks": read_peaks(str(each.path)), "name": each.path.name, "id": each.id, "seconds": each.seconds,
-         "subtitles": has_cues(str(each.path)), "words": desk.hearing.name_words(each).is_file()}
+        {
+            "url": f"hearth/creation/{each.id}",
+            "peaks": read_peaks(str(each.path)),
+            "name": each.path.name,
+            "id": each.id,
+            "seconds": each.seconds,
+            "subtitles": has_cues(str(each.path)),
+            "words": desk.hearing.name_words(each).is_file(),
+        }
         for each in (desk.keeper.shelf.list_of_job(job) if progress.end else ())
-    ]  # fmt: skip
+    ]
     parts = parts_view(job, progress, desk.jobs.split_script(job, request), spoken)
     if progress.end is not None:
         takes = takes_view(desk, job)
@@ -190,8 +201,16 @@ def word_taken(request: Request) -> Sentence | None:
 
 
 def script_view(
-    desk: Desk, text: str, model: str, person: Person, spoken: Language, *, speed: float = 1.0, cast: tuple[Actor, ...] = (), says: Rows = ()
-) -> ScriptView:  # fmt: skip
+    desk: Desk,
+    text: str,
+    model: str,
+    person: Person,
+    spoken: Language,
+    *,
+    speed: float = 1.0,
+    cast: tuple[Actor, ...] = (),
+    says: Rows = (),
+) -> ScriptView:
     """Check a script as it is typed, for the model and the cast that will speak it, at this speed."""
     chosen, limits = desk.models.read_limits(model)
     rows = desk.jobs.choose_rows(text, says, person, cast)
@@ -202,9 +221,11 @@ def script_view(
     compared = desk.jobs.compare_script(text, person, cast, says)
     own = problems_view(found_out, person, spoken)
     about = say_to_all(
-        "script.about", "{parts} {parts:part|parts}, about {time} of speech",
-        parts=len(found_out.parts), time=word_duration(found_out.estimate_seconds(speed)),
-    )  # fmt: skip
+        "script.about",
+        "{parts} {parts:part|parts}, about {time} of speech",
+        parts=len(found_out.parts),
+        time=word_duration(found_out.estimate_seconds(speed)),
+    )
     return {
         "turns": turns_view(desk, found_out, limits),
         "problems": own + named_view(text, found_out.actors, limits, spoken),
@@ -330,8 +351,9 @@ def changed_text(desk: Desk, wanted: SpeechRequest, person: Person, spoken: Lang
     sentence = say_to_all(
         "script.changed",
         "Only {fresh} of {total} {total:part|parts} {fresh:needs|need} to be spoken; the others can stay as they are, with their voice and settings.",
-        fresh=len(wanted.only_parts), total=len(wanted.keep),
-    )  # fmt: skip
+        fresh=len(wanted.only_parts),
+        total=len(wanted.keep),
+    )
     seconds = forecast_parts(desk, [parts[place] for place in wanted.only_parts], model, limits, person)
     takes = [] if seconds is None else [say_to_all("script.changed-time", "That takes about {time}.", time=word_duration(seconds))]
     return join(spoken, sentence, *takes)

@@ -57,8 +57,13 @@ def keep(saved: dict[str, Any], asked: StyleAsked) -> dict[str, Any]:
     if not 0 < len(name) <= NAME_MOST:
         raise Trouble(say("style.name", "A style needs a name of up to {most} {most:character|characters}. Type one.", most=NAME_MOST))
     if prompt in ("", PLACE) and not negative:
-        raise Trouble(say("style.empty", "This style would change nothing. Give it a text, with {place} where the prompt goes, or what is not wanted.",
-                          place=PLACE))  # fmt: skip
+        raise Trouble(
+            say(
+                "style.empty",
+                "This style would change nothing. Give it a text, with {place} where the prompt goes, or what is not wanted.",
+                place=PLACE,
+            )
+        )
     if len(saved) >= STYLES_MOST and name not in saved:
         raise Trouble(say("style.many", "There are {most} {most:style|styles} already. Remove one first.", most=STYLES_MOST))
     return {**saved, name: {"prompt": prompt or PLACE, "negative": negative}}

@@ -46,11 +46,13 @@ def place(words: bool) -> list[dict[str, Any]]:
     """Return a sentence a second, their words too if asked for."""
     return [
         {
-            "begin": float(at), "end": at + 0.9, "text": text,
+            "begin": float(at),
+            "end": at + 0.9,
+            "text": text,
             "words": [[word, at + number * 0.09, at + number * 0.09 + 0.08] for number, word in enumerate(text.split())] if words else [],
         }
         for at, text in enumerate(TEXTS)
-    ]  # fmt: skip
+    ]
 
 
 def result(words: bool) -> dict[str, Any]:

@@ -206,9 +206,14 @@ def test_transformers_hands_over_keys_and_values_as_they_are(old_mac: bool, quer
 
     torch.manual_seed(0)
     config = LlamaConfig(
-        hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=2, vocab_size=50,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        vocab_size=50,
         attn_implementation="sdpa",
-    )  # fmt: skip
+    )
     model, words = LlamaModel(config).eval(), torch.randint(0, 50, (2, queries))
     padding = torch.ones(2, queries, dtype=torch.long)
     padding[0, 0] = queries == 1

@@ -337,9 +337,15 @@ def test_numbers_in_reasons_are_the_plans_own() -> None:
                 for reason in objected(plan):
                     checked.add(checks(reason, plan, asked, its.free_bytes))
     assert checked >= {
-        "offload.swap", "offload.full", "vae.room", "chunk_q.budget", "budget.quarter", "budget.least", "budget.learned",
+        "offload.swap",
+        "offload.full",
+        "vae.room",
+        "chunk_q.budget",
+        "budget.quarter",
+        "budget.least",
+        "budget.learned",
         "budget.learned-least",
-    }, checked  # fmt: skip
+    }, checked
 
 
 def beside(plan: Plan, asked: Need, free: int) -> int:
@@ -401,12 +407,21 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
 def named(plan: Plan) -> dict[str, str]:
     """Each field that is one option of several, as `rejected` names it."""
     return {
-        "dtype": plan.dtype, "score_dtype": plan.score_dtype or "kernel", "gqa": plan.gqa, "offload": plan.offload,
-        "chunk_q": "automatic" if plan.chunk_q == AUTO else str(plan.chunk_q), "chunk_most": str(plan.chunk_most or "none"),
-        "chunk_k": str(plan.chunk_k or "automatic"), "budget_bytes": str(plan.budget_bytes), "quantised": plan.quantised, "row": plan.row,
-        "vae": str(plan.vae.tile_pixels or "whole"), "contiguous": "yes" if plan.contiguous else "no",
-        "explicit_mask": "yes" if plan.explicit_mask else "no", "expand_mask": "yes" if plan.expand_mask else "no",
-    }  # fmt: skip
+        "dtype": plan.dtype,
+        "score_dtype": plan.score_dtype or "kernel",
+        "gqa": plan.gqa,
+        "offload": plan.offload,
+        "chunk_q": "automatic" if plan.chunk_q == AUTO else str(plan.chunk_q),
+        "chunk_most": str(plan.chunk_most or "none"),
+        "chunk_k": str(plan.chunk_k or "automatic"),
+        "budget_bytes": str(plan.budget_bytes),
+        "quantised": plan.quantised,
+        "row": plan.row,
+        "vae": str(plan.vae.tile_pixels or "whole"),
+        "contiguous": "yes" if plan.contiguous else "no",
+        "explicit_mask": "yes" if plan.explicit_mask else "no",
+        "expand_mask": "yes" if plan.expand_mask else "no",
+    }
 
 
 @pytest.mark.slow

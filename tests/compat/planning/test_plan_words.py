@@ -33,10 +33,20 @@ def test_the_values_are_those_of_the_plan() -> None:
     plan = decide(MACHINES["t4"], describe_need(find("sdxl")))
     shape = Shape(1, 8, 8, 64, 64, 64, False, False, "float16")
     found = replace(
-        plan, budget_bytes=768 << 20, chunk_q=256, chunk_k=None, chunk_most=None, score_dtype=None, kernels=(), ways=((shape, OWN),),
-        vae=Vae(True, 512), offload="model", contiguous=True, explicit_mask=False,
+        plan,
+        budget_bytes=768 << 20,
+        chunk_q=256,
+        chunk_k=None,
+        chunk_most=None,
+        score_dtype=None,
+        kernels=(),
+        ways=((shape, OWN),),
+        vae=Vae(True, 512),
+        offload="model",
+        contiguous=True,
+        explicit_mask=False,
         precision=(replace(plan.precision[0], part="text", compute="float32", storage="float16", device="cpu"),),
-    )  # fmt: skip
+    )
     said = {field: str(in_words(word_value(found, field))) for field in DECIDED_FIELDS}
     assert said["budget_bytes"] == "768 MiB" and said["chunk_q"] == "256" and said["chunk_k"] == "automatic"
     assert said["chunk_most"] == "no limit" and said["score_dtype"] == "the kernel's own" and said["kernels"] == "Hearth's own"

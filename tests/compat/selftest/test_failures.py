@@ -18,9 +18,17 @@ HALF, BRAIN, FULL = torch.float16, torch.bfloat16, torch.float32
 
 
 def call(
-    queries: int = 8, keys: int = 8, dim: int = 64, dtype: torch.dtype = HALF, batch: int = 1, heads: int = 2, few: int = 2,
-    strided: bool = False, mask: tuple[int, ...] | None = None, gqa: bool = False,
-) -> DeviceCall:  # fmt: skip
+    queries: int = 8,
+    keys: int = 8,
+    dim: int = 64,
+    dtype: torch.dtype = HALF,
+    batch: int = 1,
+    heads: int = 2,
+    few: int = 2,
+    strided: bool = False,
+    mask: tuple[int, ...] | None = None,
+    gqa: bool = False,
+) -> DeviceCall:
     query, key = torch.zeros(batch, heads, queries, dim, dtype=dtype), torch.zeros(batch, few, keys, dim, dtype=dtype)
     query = query.transpose(1, 2).contiguous().transpose(1, 2) if strided else query
     return DeviceCall(query, key, key, None if mask is None else torch.zeros(mask), gqa=gqa)

@@ -55,8 +55,11 @@ def test_tokens_become_words_of_any_writing() -> None:
 
     words = make_words(list(range(6)), lambda part: decode(list(part)), [float(at) for at in range(7)], [0.5, 1.0, 0.8, 0.4, 0.6, 0.9])
     assert [(word.text, word.begin_s, word.end_s) for word in words] == [
-        ("Everyone", 0, 2), ("said", 2, 3), ("\u4f60", 3, 5), ("\u597d\u3002", 5, 6),
-    ]  # fmt: skip
+        ("Everyone", 0, 2),
+        ("said", 2, 3),
+        ("\u4f60", 3, 5),
+        ("\u597d\u3002", 5, 6),
+    ]
     assert words[0].sure == pytest.approx(0.75) and words[2].sure == pytest.approx(0.5)
     assert join_words([word.text for word in words]) == "Everyone said \u4f60\u597d\u3002"
 

@@ -35,8 +35,13 @@ def test_words_stay_in_their_sentences() -> None:
     found = place((0.9, 1.4), (1.5, 2.2), (2.1, 2.3), (2.3, 3.0), (3.2, 4.4))
     words = fit(TWO, found)
     assert [(word.text, word.begin_s, word.end_s) for word in words] == [
-        ("Nobody", 1.0, 1.4), ("asked.", 1.5, 2.0), ("It", 2.1, 2.3), ("(laughs)", 2.3, 2.3), ("rained \u2014", 2.3, 3.0), ("again.", 3.2, 4.0),
-    ]  # fmt: skip
+        ("Nobody", 1.0, 1.4),
+        ("asked.", 1.5, 2.0),
+        ("It", 2.1, 2.3),
+        ("(laughs)", 2.3, 2.3),
+        ("rained \u2014", 2.3, 3.0),
+        ("again.", 3.2, 4.0),
+    ]
     assert [[word.text for word in each] for each in split_words(TWO, words)] == [list_shown(each.text) for each in TWO]
     assert split_words(TWO, words[1:]) == []
 

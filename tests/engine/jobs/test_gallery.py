@@ -173,8 +173,26 @@ def test_ten_thousand_creations_are_as_quick_with_albums(place: Place) -> None:
     request = json.dumps({"kind": "picture", "prompt": "a"})
     with place.database.transaction():
         for number in range(10_000):
-            place.shelf._insert(("j", "owner", "picture", "m", f"picture {number}", request, "{}", str(place.home.creations / f"{number}.png"), 1,
-                                 0.0, 0.0, "", 0.0, 0, 1, float(number)))  # fmt: skip
+            place.shelf._insert(
+                (
+                    "j",
+                    "owner",
+                    "picture",
+                    "m",
+                    f"picture {number}",
+                    request,
+                    "{}",
+                    str(place.home.creations / f"{number}.png"),
+                    1,
+                    0.0,
+                    0.0,
+                    "",
+                    0.0,
+                    0,
+                    1,
+                    float(number),
+                )
+            )
     made = [
         Creation(number + 1, "j", "owner", "picture", "m", "", Path(), 0, 0, "", 0, 0, True, False, float(number), False, "", {}, {})
         for number in range(0, 10_000, 2)

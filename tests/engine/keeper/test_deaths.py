@@ -228,8 +228,14 @@ def test_what_is_finished_is_read_from_the_folder(tmp_path: Path) -> None:
         checkpoint.save(tmp_path / f"latent-{index}.safetensors", kept, "mark")
     (tmp_path / "latent-3.safetensors").write_bytes(b"no such thing")
     assert codes.size and measure_progress(tmp_path) == {
-        "part-000": 1, "picture-0": 1, "unfinished-001": 3, "unfinished-002": 0, "latent-1": 7, "latent-2": 8, "latent-3": 0,
-    }  # fmt: skip
+        "part-000": 1,
+        "picture-0": 1,
+        "unfinished-001": 3,
+        "unfinished-002": 0,
+        "latent-1": 7,
+        "latent-2": 8,
+        "latent-3": 0,
+    }
     assert measure_progress(tmp_path / "picture-0.png") == {}
 
 

@@ -50,11 +50,21 @@ def test_real_settings_are_in_range(tmp_path: Path) -> None:
     for path in (TOP / "assets" / "starter").rglob("*config.json"):
         read_config(path.parent, path.name)
     read_config(TOP / "assets" / "starter" / "voice", "starter.json")
-    judge({
-        "model_max_length": 1000000000000000019884624838656, "transformer_layers_per_block": [1, 2, 10], "attention_head_dim": [5, 10, 20],
-        "reverse_transformer_layers_per_block": [[4, 4, 10], [2, 1, 1], 1], "rope_theta": 5000000, "sample_size": [128, 128], "num_attention_heads": None,
-        "delay_pattern": [0, 8, 9, 10, 11, 12, 13, 14, 15], "downsampling_ratios": [2, 4, 8, 8], "eos_token_id": [151645, 151643], "axes_dims": [32, 48, 48],
-    })  # fmt: skip
+    judge(
+        {
+            "model_max_length": 1000000000000000019884624838656,
+            "transformer_layers_per_block": [1, 2, 10],
+            "attention_head_dim": [5, 10, 20],
+            "reverse_transformer_layers_per_block": [[4, 4, 10], [2, 1, 1], 1],
+            "rope_theta": 5000000,
+            "sample_size": [128, 128],
+            "num_attention_heads": None,
+            "delay_pattern": [0, 8, 9, 10, 11, 12, 13, 14, 15],
+            "downsampling_ratios": [2, 4, 8, 8],
+            "eos_token_id": [151645, 151643],
+            "axes_dims": [32, 48, 48],
+        }
+    )
     assert read_config(write(tmp_path, '{"lambda_min_clipped": -Infinity}'), "config.json")  # of DPM-Solver
 
 

@@ -119,10 +119,14 @@ def test_each_program_is_found_where_people_have_it_and_nothing_there_changes(ho
     before = read_tree(home)
     finder = look(find_tools(list_places("darwin", home, {})))
     assert [(str(each.words), each.root.name) for each in finder.kept] == [
-        ("ComfyUI (4 models, 3 LoRAs)", "ComfyUI"), ("AUTOMATIC1111 (1 model, 1 LoRA)", "stable-diffusion-webui"),
-        ("Forge (1 model, 0 LoRAs)", "stable-diffusion-webui-forge"), ("Stability Matrix (1 model, 0 LoRAs)", "matrix"),
-        ("InvokeAI (1 model, 1 LoRA)", "invokeai"), ("Draw Things (1 model, 1 LoRA)", "Models"), ("Hugging Face (1 model, 0 LoRAs)", "hub"),
-    ]  # fmt: skip
+        ("ComfyUI (4 models, 3 LoRAs)", "ComfyUI"),
+        ("AUTOMATIC1111 (1 model, 1 LoRA)", "stable-diffusion-webui"),
+        ("Forge (1 model, 0 LoRAs)", "stable-diffusion-webui-forge"),
+        ("Stability Matrix (1 model, 0 LoRAs)", "matrix"),
+        ("InvokeAI (1 model, 1 LoRA)", "invokeai"),
+        ("Draw Things (1 model, 1 LoRA)", "Models"),
+        ("Hugging Face (1 model, 0 LoRAs)", "hub"),
+    ]
     titles = [file.title for kept in finder.kept for file in kept.search()]
     assert titles == ["a", "b", "c", "far", "a1", "f1", "m", "Dreamy", "sd_v1.5_f16.ckpt", "somebody/nice-model"]
     words = [finder.word(file) for kept in finder.kept for file in kept.search()]
@@ -152,9 +156,10 @@ def test_the_folders_of_loras_are_named_with_their_program(home: Path, monkeypat
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", lambda: home)
     assert tuple((tool.name, folder) for tool in find_tools() for role, folder in tool.folders if role == "lora") == (
-        ("ComfyUI", home / "ComfyUI/models/loras"), ("ComfyUI", home / "elsewhere/more loras"),
+        ("ComfyUI", home / "ComfyUI/models/loras"),
+        ("ComfyUI", home / "elsewhere/more loras"),
         ("AUTOMATIC1111", home / "AI/stable-diffusion-webui/models/Lora"),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,8 +217,12 @@ def test_what_is_hostile_is_told_and_the_rest_is_read(tmp_path: Path, monkeypatc
     finder = look((Tool("ComfyUI", tmp_path, (("model", models),)),))
     words = [finder.word(file) for file in finder.kept[0].search()]
     assert [None if said is None else said.key for _, said in words] == [
-        "detect.not-safetensors", "detect.not-safetensors", "found.pickle", "detect.not-gguf", None,
-    ]  # fmt: skip
+        "detect.not-safetensors",
+        "detect.not-safetensors",
+        "found.pickle",
+        "detect.not-gguf",
+        None,
+    ]
     assert not [each for each in opened if each.endswith(".ckpt")]
 
 

@@ -36,12 +36,18 @@ def clip(**more: int) -> transformers.CLIPTextConfig:
 
 def unet_xl() -> nn.Module:
     return diffusers.UNet2DConditionModel(
-        sample_size=128, cross_attention_dim=2048, block_out_channels=(320, 640, 1280), attention_head_dim=[5, 10, 20],
+        sample_size=128,
+        cross_attention_dim=2048,
+        block_out_channels=(320, 640, 1280),
+        attention_head_dim=[5, 10, 20],
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"), transformer_layers_per_block=[1, 2, 10],
-        use_linear_projection=True, addition_embed_type="text_time", addition_time_embed_dim=256,
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        transformer_layers_per_block=[1, 2, 10],
+        use_linear_projection=True,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=256,
         projection_class_embeddings_input_dim=2816,
-    )  # fmt: skip
+    )
 
 
 def t5() -> nn.Module:
@@ -55,32 +61,62 @@ def t5() -> nn.Module:
 def qwen() -> nn.Module:
     return transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(
-            vocab_size=151936, hidden_size=2560, intermediate_size=9728, num_hidden_layers=36, num_attention_heads=32,
-            num_key_value_heads=8, head_dim=128, tie_word_embeddings=True,
+            vocab_size=151936,
+            hidden_size=2560,
+            intermediate_size=9728,
+            num_hidden_layers=36,
+            num_attention_heads=32,
+            num_key_value_heads=8,
+            head_dim=128,
+            tie_word_embeddings=True,
         )
-    )  # fmt: skip
+    )
 
 
 def pixart() -> nn.Module:
     return diffusers.PixArtTransformer2DModel(
-        num_attention_heads=16, attention_head_dim=72, in_channels=4, out_channels=8, num_layers=28, cross_attention_dim=1152,
-        caption_channels=4096, sample_size=128, patch_size=2, use_additional_conditions=False,
-    )  # fmt: skip
+        num_attention_heads=16,
+        attention_head_dim=72,
+        in_channels=4,
+        out_channels=8,
+        num_layers=28,
+        cross_attention_dim=1152,
+        caption_channels=4096,
+        sample_size=128,
+        patch_size=2,
+        use_additional_conditions=False,
+    )
 
 
 def sd3() -> nn.Module:
     return diffusers.SD3Transformer2DModel(
-        sample_size=128, patch_size=2, in_channels=16, out_channels=16, num_layers=24, attention_head_dim=64,
-        num_attention_heads=24, joint_attention_dim=4096, caption_projection_dim=1536, pooled_projection_dim=2048,
-        pos_embed_max_size=384, qk_norm="rms_norm", dual_attention_layers=tuple(range(13)),
-    )  # fmt: skip
+        sample_size=128,
+        patch_size=2,
+        in_channels=16,
+        out_channels=16,
+        num_layers=24,
+        attention_head_dim=64,
+        num_attention_heads=24,
+        joint_attention_dim=4096,
+        caption_projection_dim=1536,
+        pooled_projection_dim=2048,
+        pos_embed_max_size=384,
+        qk_norm="rms_norm",
+        dual_attention_layers=tuple(range(13)),
+    )
 
 
 def klein() -> nn.Module:
     return diffusers.Flux2Transformer2DModel(
-        patch_size=1, in_channels=128, num_layers=5, num_single_layers=20, attention_head_dim=128, num_attention_heads=24,
-        joint_attention_dim=7680, guidance_embeds=False,
-    )  # fmt: skip
+        patch_size=1,
+        in_channels=128,
+        num_layers=5,
+        num_single_layers=20,
+        attention_head_dim=128,
+        num_attention_heads=24,
+        joint_attention_dim=7680,
+        guidance_embeds=False,
+    )
 
 
 REAL: dict[tuple[str, str], Callable[[], nn.Module]] = {

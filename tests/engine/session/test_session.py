@@ -130,9 +130,15 @@ def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
     ],
 )
 def test_a_broken_run_takes_a_fallback_and_goes_on(
-    run: Run, session: Session, models: dict[str, str], plans: list[Plan], monkeypatch: pytest.MonkeyPatch,
-    fault: BaseException, cause: str, fallback: str,
-) -> None:  # fmt: skip
+    run: Run,
+    session: Session,
+    models: dict[str, str],
+    plans: list[Plan],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: BaseException,
+    cause: str,
+    fallback: str,
+) -> None:
     broken(session, monkeypatch, [fault])
     events = run(speech(models))
     assert isinstance(events[-1], Finished), events[-1]
@@ -157,9 +163,16 @@ def test_a_broken_run_takes_a_fallback_and_goes_on(
     ],
 )
 def test_an_operator_that_refuses_in_the_middle_of_a_run_is_told_once_and_the_run_goes_on(
-    session: Session, models: dict[str, str], tmp_path: Path, asked_anew: None, monkeypatch: pytest.MonkeyPatch,
-    model: str, quantised: Quantised, path: str, told: str,
-) -> None:  # fmt: skip
+    session: Session,
+    models: dict[str, str],
+    tmp_path: Path,
+    asked_anew: None,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    quantised: Quantised,
+    path: str,
+    told: str,
+) -> None:
     if told == "processor.plain-order" and (why := find_refusal("linear" if model == "voice" else "convolution", torch.float32)):
         pytest.skip(f"on this processor: {why}")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")

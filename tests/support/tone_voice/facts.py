@@ -17,10 +17,24 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     rate, most_s = int(config["sampling_rate"]), float(config["seconds_most"])
     frame_rate = rate / int(config["hop_length"])
     return VoiceLimits(
-        name="Tone", speakers=1, speakers_a_part=1, languages=("en", "uk"), bytes_most=400, rows_most=int(5 * most_s * frame_rate), delay=0,
-        rate=rate, frame_rate=frame_rate, part_least_s=0.0, part_aim_s=0.8 * most_s, part_most_s=most_s, bytes_per_s=15.0,
-        nonverbals=frozenset(), carries=False, imitates=False, settings={"temperature": 1.0},
-    )  # fmt: skip
+        name="Tone",
+        speakers=1,
+        speakers_a_part=1,
+        languages=("en", "uk"),
+        bytes_most=400,
+        rows_most=int(5 * most_s * frame_rate),
+        delay=0,
+        rate=rate,
+        frame_rate=frame_rate,
+        part_least_s=0.0,
+        part_aim_s=0.8 * most_s,
+        part_most_s=most_s,
+        bytes_per_s=15.0,
+        nonverbals=frozenset(),
+        carries=False,
+        imitates=False,
+        settings={"temperature": 1.0},
+    )
 
 
 def describe(path: Path, catalog: Mapping[str, Model]) -> Model:

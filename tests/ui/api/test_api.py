@@ -192,9 +192,15 @@ def test_pictures(client: openai.OpenAI, served: tuple[Desk, str]) -> None:
     assert linked.data and linked.data[0].url
     assert httpx.get(linked.data[0].url).headers["content-type"] == "image/png"
     streamed = client.images.generate(
-        model="tiny-painter", prompt="a red ball", n=2, size="64x64", output_format="webp", stream=True, partial_images=2,
+        model="tiny-painter",
+        prompt="a red ball",
+        n=2,
+        size="64x64",
+        output_format="webp",
+        stream=True,
+        partial_images=2,
         extra_body={"steps": 8, "seed": 4},
-    )  # fmt: skip
+    )
     events = list(streamed)
     assert [each.type.rpartition(".")[2] for each in events][-2:] == ["completed"] * 2
     assert Image.open(io.BytesIO(base64.b64decode(events[-1].b64_json))).format == "WEBP"

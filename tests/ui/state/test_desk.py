@@ -555,9 +555,15 @@ def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
         desk.keeper._loop._closing = True  # its own turns would say that all is well again
         desk.keeper._loop.wake()
         desk.keeper._loop._thread.join()
-        desk.keeper.status.set(ready=True, obstacle=say("keeper.files",
-            "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; "
-            "waiting jobs then start by themselves.", file="x", fault="y"))  # fmt: skip
+        desk.keeper.status.set(
+            ready=True,
+            obstacle=say(
+                "keeper.files",
+                "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.",
+                file="x",
+                fault="y",
+            ),
+        )
         told = views.blocker_view(desk.keeper.state, "en")
         assert told is not None and "x cannot be used (y)" in told["text"]
         assert views.doing_text(desk.keeper.state, None, "en") == "paused"

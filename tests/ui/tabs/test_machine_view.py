@@ -113,8 +113,10 @@ def test_a_plans_options_and_sources_are_in_the_readers_language() -> None:
         overruled_sentence(word_option("contiguous", "no"), say("learned.memory", "Memory ran out.")),
     ]
     assert [translate(each, "zh") for each in words] == [
-        "优先使用“无”，它在这里可用。", "“原生”在这台机器上没有通过自检：0.5", "你选择了“不变”，但在这里行不通。内存用尽。",
-    ]  # fmt: skip
+        "优先使用“无”，它在这里可用。",
+        "“原生”在这台机器上没有通过自检：0.5",
+        "你选择了“不变”，但在这里行不通。内存用尽。",
+    ]
     assert [source_text(each, "zh") for each in ("your choice", LEARNED_HERE, "torch's sdp_utils.cpp", "torch's source", "pytorch #1")] == [
         "你的选择",
         "本机以往的一次运行",

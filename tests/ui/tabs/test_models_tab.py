@@ -50,9 +50,15 @@ def desk(hub: Hub, tmp_path: Path) -> Iterator[Desk]:
     place = home(tmp_path / "home").create()
     state = EngineState(hardware=machine("t4"))
     keeper: Any = SimpleNamespace(
-        home=place, state=state, chunk="auto", interrupted=(), set_chunk=lambda _: None, describe_to_come=str, find_last_script=str,
+        home=place,
+        state=state,
+        chunk="auto",
+        interrupted=(),
+        set_chunk=lambda _: None,
+        describe_to_come=str,
+        find_last_script=str,
         read_setup=lambda choice: Setup(place, machine("t4"), choice),
-    )  # fmt: skip
+    )
     desk = Desk(keeper, Settings(place.settings))
     yield desk
     desk.downloads.close()

@@ -43,11 +43,18 @@ def make_project(desk: Desk) -> int:
         "a boat", "/home/me/models/mine.safetensors", seed=7, image="/home/me/start.png", loras=(Lora("/home/me/ink.safetensors"),)
     )
     made = [keep_creation(desk, painted, "b.png").id, keep_creation(desk, spoken, "a.wav").id]
-    desk.settings.put({
-        "drafts": {"speak-text": SCRIPT, "paint-prompt": "a sea", "paint-prompt-used": ["my secret prompts"]},
-        "speak": {"voice": "Tom", "model": "/home/me/voices/dia", "cast": json.dumps({"Ann": {"voice": "tom", "model": "/home/me/voices/dia"}}), "speed": 1.1},
-        "paint": {"steps": 7},
-    })  # fmt: skip
+    desk.settings.put(
+        {
+            "drafts": {"speak-text": SCRIPT, "paint-prompt": "a sea", "paint-prompt-used": ["my secret prompts"]},
+            "speak": {
+                "voice": "Tom",
+                "model": "/home/me/voices/dia",
+                "cast": json.dumps({"Ann": {"voice": "tom", "model": "/home/me/voices/dia"}}),
+                "speed": 1.1,
+            },
+            "paint": {"steps": 7},
+        }
+    )
     page = page_of(desk)
     album: int = page.post("/hearth/albums/make", json={"ids": ",".join(map(str, made)), "value": "Sea"}).json()["album"]
     page.post("/hearth/albums/name", json={"ids": str(made[0]), "value": "The cover"})

@@ -101,10 +101,20 @@ def test_what_comes_with_hearth_sets_what_the_makers_recommend() -> None:
     assert presets.AS_MADE == {
         "speak": {"speed": 1.0, "own": False, "loudness": -18, "carry": True},
         "paint": {
-            "width": None, "height": None, "steps": None, "guidance": None, "scheduler": "", "batch": 1, "upscale": 1, "enlarger": "starter",
-            "hires": False, "hires_strength": 0.35, "strength": 0.6, "quicker": "off",
+            "width": None,
+            "height": None,
+            "steps": None,
+            "guidance": None,
+            "scheduler": "",
+            "batch": 1,
+            "upscale": 1,
+            "enlarger": "starter",
+            "hires": False,
+            "hires_strength": 0.35,
+            "strength": 0.6,
+            "quicker": "off",
         },
-    }  # fmt: skip
+    }
 
 
 def test_a_preset_leaves_out_what_belongs_to_one_script(tmp_path: Path) -> None:

@@ -62,13 +62,20 @@ def read_json(text: str) -> RestoredSettings:
     from_picture = strength is not None and (started or str(told.get("generation_mode", "")).endswith(("img2img", "inpaint", "outpaint")))
     guidance = next((told[each] for each in names.guidance if told.get(each) is not None), None)
     changed = {name: value for name, value in told.items() if names.usual.get(name) != value}
-    return restore(Found(
-        str(told.get(names.prompt) or "").strip(), str(told.get(names.negative) or "").strip(), loras=tuple(list_loras(told)),
-        sampler=name_sampler(str(told.get(names.sampler) or ""), str(told.get(names.schedule) or "") if names.schedule else ""),
-        numbers={"steps": told.get("steps"), "guidance": guidance, "seed": told.get("seed"), "width": width, "height": height},
-        model=PurePath(str(model.get("name", "") if isinstance(model, dict) else model)).stem, strength=strength, from_picture=from_picture,
-        guided=any(told.get(each) for each in ("controlnetmodel", "controlnets")), lost=list_lost(changed),
-    ))  # fmt: skip
+    return restore(
+        Found(
+            str(told.get(names.prompt) or "").strip(),
+            str(told.get(names.negative) or "").strip(),
+            loras=tuple(list_loras(told)),
+            sampler=name_sampler(str(told.get(names.sampler) or ""), str(told.get(names.schedule) or "") if names.schedule else ""),
+            numbers={"steps": told.get("steps"), "guidance": guidance, "seed": told.get("seed"), "width": width, "height": height},
+            model=PurePath(str(model.get("name", "") if isinstance(model, dict) else model)).stem,
+            strength=strength,
+            from_picture=from_picture,
+            guided=any(told.get(each) for each in ("controlnetmodel", "controlnets")),
+            lost=list_lost(changed),
+        )
+    )
 
 
 def list_loras(told: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -97,14 +97,30 @@ def read_a1111(text: str) -> RestoredSettings:
     sampler = name_sampler(settings.get("sampler", ""), settings.get("schedule type", ""))
     guidance = settings.get("distilled cfg scale", settings.get("cfg scale"))  # Forge's, which FLUX is told; the other one is 1 then
     bare, loras = split_tags(prompt)
-    return restore(Found(
-        bare.strip(), negative.strip(), loras=loras, sampler=sampler,
-        numbers={"steps": settings.get("steps"), "guidance": guidance, "seed": settings.get("seed"), "width": width, "height": height,
-                 "upscale": settings.get("hires upscale"), "mask_blur": settings.get("mask blur"), "masked_padding": settings.get("masked area padding")},
-        model=settings.get("model", ""), strength=settings.get("denoising strength"),
-        from_picture="denoising strength" in settings and "hires upscale" not in settings,
-        masked_only=settings.get("inpaint area", "").lower() == "only masked", guided="controlnet 0" in settings, lost=list_lost(settings),
-    ))  # fmt: skip
+    return restore(
+        Found(
+            bare.strip(),
+            negative.strip(),
+            loras=loras,
+            sampler=sampler,
+            numbers={
+                "steps": settings.get("steps"),
+                "guidance": guidance,
+                "seed": settings.get("seed"),
+                "width": width,
+                "height": height,
+                "upscale": settings.get("hires upscale"),
+                "mask_blur": settings.get("mask blur"),
+                "masked_padding": settings.get("masked area padding"),
+            },
+            model=settings.get("model", ""),
+            strength=settings.get("denoising strength"),
+            from_picture="denoising strength" in settings and "hires upscale" not in settings,
+            masked_only=settings.get("inpaint area", "").lower() == "only masked",
+            guided="controlnet 0" in settings,
+            lost=list_lost(settings),
+        )
+    )
 
 
 def split_a1111(text: str) -> tuple[str, str, dict[str, str]]:
@@ -131,16 +147,26 @@ def read_comfyui(text: str) -> RestoredSettings:
     guidance = _find_value(graph, positive, ("guidance",), float | int)
     classes = [_class_of(node) for node in graph.values()]
     lost = [(name, value) for node in graph.values() for name, value in _inputs(node).items() if name == "stop_at_clip_layer"]
-    return restore(Found(
-        _find_text(graph, positive), _find_text(graph, sampler.get("negative")),
-        loras=tuple((str(each["lora_name"]), each.get("strength_model", 1.0)) for each in loaders if "lora_name" in each),
-        numbers={"steps": _read_plain(graph, sampler, "steps"), "guidance": _read_plain(graph, sampler, "cfg") if guidance is None else guidance,
-                 "seed": _read_plain(graph, sampler, "seed" if "seed" in sampler else "noise_seed"), "width": _read_plain(graph, latent, "width"),
-                 "height": _read_plain(graph, latent, "height")},
-        sampler=name_sampler(str(sampler.get("sampler_name", "")), str(sampler.get("scheduler", ""))), model=Path(named).stem, strength=denoise,
-        from_picture=isinstance(denoise, int | float) and denoise < 1, guided=any("ControlNetApply" in each for each in classes),
-        lost=list_lost(dict(lost) | {each: True for each in classes if each.lower().startswith("freeu")}),
-    ))  # fmt: skip
+    return restore(
+        Found(
+            _find_text(graph, positive),
+            _find_text(graph, sampler.get("negative")),
+            loras=tuple((str(each["lora_name"]), each.get("strength_model", 1.0)) for each in loaders if "lora_name" in each),
+            numbers={
+                "steps": _read_plain(graph, sampler, "steps"),
+                "guidance": _read_plain(graph, sampler, "cfg") if guidance is None else guidance,
+                "seed": _read_plain(graph, sampler, "seed" if "seed" in sampler else "noise_seed"),
+                "width": _read_plain(graph, latent, "width"),
+                "height": _read_plain(graph, latent, "height"),
+            },
+            sampler=name_sampler(str(sampler.get("sampler_name", "")), str(sampler.get("scheduler", ""))),
+            model=Path(named).stem,
+            strength=denoise,
+            from_picture=isinstance(denoise, int | float) and denoise < 1,
+            guided=any("ControlNetApply" in each for each in classes),
+            lost=list_lost(dict(lost) | {each: True for each in classes if each.lower().startswith("freeu")}),
+        )
+    )
 
 
 def name_sampler(name: str, schedule: str) -> str:

@@ -77,10 +77,15 @@ class ActiveControl:
                 return forward(sample, timestep, encoder_hidden_states, *args, **kwargs)
             seen = _cut(picture, window)
             down, middle = control(
-                sample, timestep, encoder_hidden_states=encoder_hidden_states, controlnet_cond=seen.expand(len(sample), -1, -1, -1),
-                conditioning_scale=request.guide_strength, timestep_cond=kwargs.get("timestep_cond"),
-                added_cond_kwargs=kwargs.get("added_cond_kwargs"), return_dict=False,
-            )  # fmt: skip
+                sample,
+                timestep,
+                encoder_hidden_states=encoder_hidden_states,
+                controlnet_cond=seen.expand(len(sample), -1, -1, -1),
+                conditioning_scale=request.guide_strength,
+                timestep_cond=kwargs.get("timestep_cond"),
+                added_cond_kwargs=kwargs.get("added_cond_kwargs"),
+                return_dict=False,
+            )
             added = {"down_block_additional_residuals": down, "mid_block_additional_residual": middle}
             return forward(sample, timestep, encoder_hidden_states, *args, **kwargs, **added)
 

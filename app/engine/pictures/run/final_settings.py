@@ -182,9 +182,16 @@ def paint_over(settings: PictureSettings, model: Model, enlarged: Image.Image) -
     own, most = settings.request, model.recommended(settings.request.scheduler).most_guidance
     steps, strength = leave_a_step(own.steps or 1, own.hires_strength)
     request = replace(
-        own, width=enlarged.width, height=enlarged.height, upscale=1, hires=False, steps=steps, strength=strength, quicker="off",
+        own,
+        width=enlarged.width,
+        height=enlarged.height,
+        upscale=1,
+        hires=False,
+        steps=steps,
+        strength=strength,
+        quicker="off",
         guidance=min(own.guidance or 0.0, most) if most else own.guidance,
-    )  # fmt: skip
+    )
     return replace(settings, request=request, image=enlarged, mask=None, guide=None, guidance_rescale=0.0)
 
 

@@ -362,9 +362,17 @@ class Painter:
         ran = run.seam.take_largest() if run.seam else None
         done, total = done + run.before, total + run.before + over
         return Step(
-            done, total, 1 / max(each_s, 1e-9), "steps", eta_s, self._meter.read(), part=loop.pictures[0].index,
-            parts=run.settings.request.batch, at_once=count, ran=ran,
-        )  # fmt: skip
+            done,
+            total,
+            1 / max(each_s, 1e-9),
+            "steps",
+            eta_s,
+            self._meter.read(),
+            part=loop.pictures[0].index,
+            parts=run.settings.request.batch,
+            at_once=count,
+            ran=ran,
+        )
 
     def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, loop: Loop, before: int) -> Preview:
         assert self._colours is not None

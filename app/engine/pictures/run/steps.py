@@ -34,9 +34,15 @@ class Overtaken(Exception):
 
 @contextmanager
 def watch_steps(
-    pipe: Any, denoiser: torch.nn.Module, generators: Sequence[torch.Generator], *, control: Control, on_step: OnStep, start: Checkpoint | None,
+    pipe: Any,
+    denoiser: torch.nn.Module,
+    generators: Sequence[torch.Generator],
+    *,
+    control: Control,
+    on_step: OnStep,
+    start: Checkpoint | None,
     reuse: Reuse | None = None,
-) -> Iterator[StepWatcher]:  # fmt: skip
+) -> Iterator[StepWatcher]:
     """Wrap the scheduler's step(), which ends a step in every pipeline of every family (PixArt's has no step callback and cannot be
     stopped), and the denoiser's forward(). There is a generator for each picture; with `start` there is one. Until the steps of `start` have
     passed, the denoiser repeats its first answer."""
@@ -71,9 +77,16 @@ class StepWatcher:
     """The replacements for scheduler.step() and denoiser.forward() during one run."""
 
     def __init__(
-        self, scheduler: Any, forward: Callable[..., Any], generators: Sequence[torch.Generator], *, control: Control, on_step: OnStep,
-        start: Checkpoint | None, reuse: Reuse | None,
-    ) -> None:  # fmt: skip
+        self,
+        scheduler: Any,
+        forward: Callable[..., Any],
+        generators: Sequence[torch.Generator],
+        *,
+        control: Control,
+        on_step: OnStep,
+        start: Checkpoint | None,
+        reuse: Reuse | None,
+    ) -> None:
         self._scheduler, self._scheduler_step, self.denoise = scheduler, scheduler.step, forward
         self._generators, self._control, self._on_step = generators, control, on_step
         self._start, self._skipped, self.done = start, start.done if start else 0, 0

@@ -54,10 +54,15 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
     pages = [[PrintedLine(text, size, left, low, page) for text, size, left, low in lines] for page, lines in enumerate(found["pages"])]
     lost = found["lost"]
     note = (
-        say_to_all("book.pages-lost", "{count} {count:page|pages} of it cannot be read and {count:is|are} left out: {pages}.",
-            count=len(lost), pages=tuple(str(each + 1) for each in lost[:20]))
-        if lost else None
-    )  # fmt: skip
+        say_to_all(
+            "book.pages-lost",
+            "{count} {count:page|pages} of it cannot be read and {count:is|are} left out: {pages}.",
+            count=len(lost),
+            pages=tuple(str(each + 1) for each in lost[:20]),
+        )
+        if lost
+        else None
+    )
     title = "" if _FILE_NAME.match(found["title"]) else found["title"]
     return cut_at_headings(flow(pages, [Entry(*each) for each in found["contents"]]), Book((), title, found["author"], note=note))
 

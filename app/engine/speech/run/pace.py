@@ -48,9 +48,17 @@ class Pace:
         rate = rows / elapsed_s if elapsed_s > 0 else 0.0
         seconds = self._estimate_seconds(part, left + later, unsounded, self.made + rows, self.worked_s + elapsed_s)
         return Step(
-            done=done, total=round(done + left + later), rate=rate, unit="frames", eta_s=seconds, memory=self.meter.read(),
-            realtime=rate / self.frame_rate, part=part, parts=len(self.estimates), ran=ran,
-        )  # fmt: skip
+            done=done,
+            total=round(done + left + later),
+            rate=rate,
+            unit="frames",
+            eta_s=seconds,
+            memory=self.meter.read(),
+            realtime=rate / self.frame_rate,
+            part=part,
+            parts=len(self.estimates),
+            ran=ran,
+        )
 
     def _find_ratio(self) -> float:
         """Return how many times longer the parts spoken so far are than their estimates."""

@@ -43,9 +43,16 @@ class SpeechRun:
     """One request while it is spoken; `job` holds what earlier runs of it finished."""
 
     def __init__(
-        self, voice: Voice, request: SpeechRequest, control: Control, seam: Seam | None, job: Path, *, model: str = "",
+        self,
+        voice: Voice,
+        request: SpeechRequest,
+        control: Control,
+        seam: Seam | None,
+        job: Path,
+        *,
+        model: str = "",
         find_limits: FindLimits | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`model`: the id of the voice's model, which speaks its own parts alone; empty: there is no other."""
         self._voice, self._request, self._control, self._seam, self._job = voice, request, control, seam, job
         self._script = script.require_no_fault(parse_request(request, find_limits or (lambda _: voice.limits)))
@@ -148,8 +155,13 @@ class SpeechRun:
             path = own  # taken over before this job was interrupted, and the earlier job's parts are gone since
         if not path.is_file():
             raise Trouble(
-                say("speech.kept-gone", "The sound of part {part} is missing: {path} was not found. Redo this part too.", part=index + 1, path=str(path))
-            )  # fmt: skip
+                say(
+                    "speech.kept-gone",
+                    "The sound of part {part} is missing: {path} was not found. Redo this part too.",
+                    part=index + 1,
+                    path=str(path),
+                )
+            )
         saved = spoken_parts.adopt(path, self._job, index)
         if saved.text and saved.text != part.text:
             raise Trouble(

@@ -52,13 +52,24 @@ def word_voice(pitch: float | None, pace: float | None) -> tuple[Sentence, ...]:
     words: list[Sentence] = []
     if pitch is not None:
         words.append(
-            say_to_all("voice.lowest", "very low") if pitch < 105 else say_to_all("voice.low", "low") if pitch < 140
-            else say_to_all("voice.middle", "neither low nor high") if pitch < 175 else say_to_all("voice.high", "high") if pitch < 225
+            say_to_all("voice.lowest", "very low")
+            if pitch < 105
+            else say_to_all("voice.low", "low")
+            if pitch < 140
+            else say_to_all("voice.middle", "neither low nor high")
+            if pitch < 175
+            else say_to_all("voice.high", "high")
+            if pitch < 225
             else say_to_all("voice.highest", "very high")
-        )  # fmt: skip
+        )
     if pace is not None:
         words.append(
-            say_to_all("voice.slow", "slow") if pace < 10 else say_to_all("voice.calm", "calm") if pace < 13
-            else say_to_all("voice.brisk", "brisk") if pace < 16 else say_to_all("voice.quick", "quick")
-        )  # fmt: skip
+            say_to_all("voice.slow", "slow")
+            if pace < 10
+            else say_to_all("voice.calm", "calm")
+            if pace < 13
+            else say_to_all("voice.brisk", "brisk")
+            if pace < 16
+            else say_to_all("voice.quick", "quick")
+        )
     return tuple(words)

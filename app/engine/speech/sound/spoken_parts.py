@@ -109,9 +109,16 @@ def find(path: Path) -> SpokenPart | None:
             return None
         codes = np.frombuffer(base64.b64decode(values["codes"]), "<i2").reshape(-1, values["channels"]).astype(np.int16)
         return SpokenPart(
-            values["text"], values["seed"], values["key"], values["seconds"], values["whole"], codes if values["codes"] else None, path,
-            len(codes) if values["codes"] else values["frames"], values.get("doubt", ""),
-        )  # fmt: skip
+            values["text"],
+            values["seed"],
+            values["key"],
+            values["seconds"],
+            values["whole"],
+            codes if values["codes"] else None,
+            path,
+            len(codes) if values["codes"] else values["frames"],
+            values.get("doubt", ""),
+        )
     except (FileNotFoundError, ValueError, RecursionError):
         return None
 

@@ -120,8 +120,11 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
         (re.compile(rf"(\b(?:{months})(?: de)? )(\d{{4}})(?![\d.,]\d|\w)", re.IGNORECASE), word_year),
         (re.compile(r"(?<![\w.,])()(1[1-9]\d{2})(?![\d.,]\d|\w)"), word_year),
         (re.compile(rf"{_AMOUNT}(?![\w])"), word_number),
-        (re.compile(rf"(\b(?:am|vom|zum|bis|ab|seit|dem|den) \w{{3,40}}te)r(?= (?:{months}))", re.IGNORECASE), lambda found: f"{found[1]}n"),
-    )  # fmt: skip
+        (
+            re.compile(rf"(\b(?:am|vom|zum|bis|ab|seit|dem|den) \w{{3,40}}te)r(?= (?:{months}))", re.IGNORECASE),
+            lambda found: f"{found[1]}n",
+        ),
+    )
 
 
 def _close(written: str, known: Mapping[str, str]) -> str:

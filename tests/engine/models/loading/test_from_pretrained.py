@@ -35,9 +35,14 @@ ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 def llama(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     shape = LlamaConfig(
-        vocab_size=64, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=64,
-    )  # fmt: skip
+        vocab_size=64,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+    )
     LlamaForCausalLM(shape).save_pretrained(tmp_path)
     return tmp_path
 

@@ -30,8 +30,14 @@ class Painted:
     """A picture painted on a pretended card with so many bytes of its denoiser's layers kept."""
 
     def __init__(
-        self, folder: Path, job: Path, kept_bytes: int, monkeypatch: pytest.MonkeyPatch, loras: tuple[Lora, ...] = (), stored: Dtype = "float32"
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        job: Path,
+        kept_bytes: int,
+        monkeypatch: pytest.MonkeyPatch,
+        loras: tuple[Lora, ...] = (),
+        stored: Dtype = "float32",
+    ) -> None:
         self.sent: list[int] = []
         """Bytes that each call of the denoiser sends."""
         self.held: list[int] = []

@@ -36,9 +36,14 @@ packs_halves = pytest.mark.skipif(bool(_why_halves), reason=f"on this processor:
 def make_unet() -> UNet2DConditionModel:
     torch.manual_seed(0)
     return UNet2DConditionModel(
-        sample_size=16, block_out_channels=(32, 64), layers_per_block=1, cross_attention_dim=32, attention_head_dim=4,
-        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
-    ).eval()  # fmt: skip
+        sample_size=16,
+        block_out_channels=(32, 64),
+        layers_per_block=1,
+        cross_attention_dim=32,
+        attention_head_dim=4,
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+    ).eval()
 
 
 @torch.no_grad()

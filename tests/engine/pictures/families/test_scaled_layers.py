@@ -32,8 +32,16 @@ def make(large: float, values: float = 1.0) -> Any:
     torch.manual_seed(0)
     kind: Any = diffusers.ZImageTransformer2DModel
     model = kind(
-        in_channels=16, dim=64, n_layers=3, n_refiner_layers=1, n_heads=4, n_kv_heads=4, cap_feat_dim=32, axes_dims=[4, 4, 8], axes_lens=[256, 32, 32],
-    ).eval()  # fmt: skip
+        in_channels=16,
+        dim=64,
+        n_layers=3,
+        n_refiner_layers=1,
+        n_heads=4,
+        n_kv_heads=4,
+        cap_feat_dim=32,
+        axes_dims=[4, 4, 8],
+        axes_lens=[256, 32, 32],
+    ).eval()
     for name, weight in model.named_parameters():
         if weight.ndim > 1:
             weight.normal_(0, (2 / weight[0].numel()) ** 0.5)

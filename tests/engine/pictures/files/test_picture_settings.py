@@ -69,9 +69,16 @@ Model hash: 6ce0161689, Model: v1-5-pruned, VAE: "a, b: c", Lora hashes: "ink_wa
 def test_reads_a1111(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", parameters=A1111))
     assert restored.request == PictureRequest(
-        "masterpiece, a castle: on a hill \nwith two lines", negative="blurry, bad hands,\nextra fingers", steps=30,
-        scheduler="DPM++ 2M Karras", guidance=6.5, seed=123456, width=512, height=768, loras=(Lora("ink_wash", 0.8),),
-    )  # fmt: skip
+        "masterpiece, a castle: on a hill \nwith two lines",
+        negative="blurry, bad hands,\nextra fingers",
+        steps=30,
+        scheduler="DPM++ 2M Karras",
+        guidance=6.5,
+        seed=123456,
+        width=512,
+        height=768,
+        loras=(Lora("ink_wash", 0.8),),
+    )
     assert keys(restored) == ["owner.model", "restore.lost"]
 
 
@@ -103,9 +110,15 @@ COMFY: dict[str, Any] = {
 def test_reads_comfyui(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", prompt=json.dumps(COMFY), workflow="{}"))
     assert restored.request == PictureRequest(
-        "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, scheduler="DPM++ 2M Karras", width=512, height=640,
+        "a glass bottle",
+        negative="text, watermark",
+        steps=20,
+        guidance=8.0,
+        scheduler="DPM++ 2M Karras",
+        width=512,
+        height=640,
         loras=(Lora("ink.safetensors"),),
-    )  # fmt: skip
+    )
     assert keys(restored) == ["owner.model", "restore.guide", "restore.number"], "its seed has more than 32 bits"
 
 
@@ -182,9 +195,16 @@ def test_reads_comfyuis_templates_of_flux_and_sd3(tmp_path: Path) -> None:
 def test_reads_what_fooocus_swarmui_and_invokeai_store_as_json(text: dict[str, Any], sampler: str, tmp_path: Path) -> None:
     path = write_text(tmp_path / "p.png", **{name: json.dumps(value) for name, value in text.items()})
     assert picture_settings.read(path).request == PictureRequest(
-        "a bottle", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
+        "a bottle",
+        negative="ugly",
+        steps=30,
+        guidance=4.0,
+        seed=7,
+        width=1152,
+        height=896,
+        loras=(Lora("offset", 0.1),),
         scheduler=foreign_settings.SAMPLERS.get(sampler.lower(), sampler),
-    )  # fmt: skip
+    )
 
 
 FORGE = (

@@ -88,9 +88,15 @@ def test_it_paints_as_diffusers_does(
     plain.load_ip_adapter(str(adapters[kind].parent), subfolder="", weight_name="like.safetensors", image_encoder_folder=None)
     plain.set_ip_adapter_scale(0.8)
     made = plain(
-        "a red ball", num_inference_steps=3, width=64, height=64, guidance_scale=guidance, generator=torch.Generator("cpu").manual_seed(11),
-        output_type="np", ip_adapter_image=Image.open(likeness).convert("RGB"),
-    )  # fmt: skip
+        "a red ball",
+        num_inference_steps=3,
+        width=64,
+        height=64,
+        guidance_scale=guidance,
+        generator=torch.Generator("cpu").manual_seed(11),
+        output_type="np",
+        ip_adapter_image=Image.open(likeness).convert("RGB"),
+    )
     assert_same(decoded[-1], np.asarray(made.images[0], dtype=np.float64))
     list(paints.run(replace(asked, reference=None), Control(), None, tmp_path / "without"))
     assert float((decoded[-1] - decoded[-2]).abs().max()) > 0.05 and paints._adapter._loaded is None
@@ -103,10 +109,12 @@ def list_ways() -> list[Any]:
         "precision": (Precision("unet", "denoiser", "float16", "float32", "cpu"), Precision("vae", "vae", "float32", "float32", "cpu"))
     }
     return [
-        pytest.param({"offload": "model"}, id="mapped from disk"), pytest.param({"offload": "model", "device": "cuda"}, id="model"),
-        pytest.param({"offload": "group", "device": "cuda"}, id="group"), pytest.param({"offload": "sequential", "device": "cuda"}, id="sequential"),
+        pytest.param({"offload": "model"}, id="mapped from disk"),
+        pytest.param({"offload": "model", "device": "cuda"}, id="model"),
+        pytest.param({"offload": "group", "device": "cuda"}, id="group"),
+        pytest.param({"offload": "sequential", "device": "cuda"}, id="sequential"),
         pytest.param(narrow, id="stored in float16"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("way", list_ways())

@@ -272,9 +272,12 @@ def damage(kept: Path, how: str) -> None:
         about["done"] = "1000"
     else:
         state |= {
-            "method": {"scale_model_input": {"value": 1}}, "index": {"_step_index": {"value": 9999}}, "words": {"_step_index": {"value": "x"}},
-            "memory": {"model_outputs": {"list": [{"tensor": "generator"}]}}, "form": {"_step_index": {}},
-        }[how]  # fmt: skip
+            "method": {"scale_model_input": {"value": 1}},
+            "index": {"_step_index": {"value": 9999}},
+            "words": {"_step_index": {"value": "x"}},
+            "memory": {"model_outputs": {"list": [{"tensor": "generator"}]}},
+            "form": {"_step_index": {}},
+        }[how]
     save_file(tensors, kept, {**about, "scheduler": json.dumps(state)})
 
 

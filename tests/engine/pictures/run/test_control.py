@@ -85,9 +85,16 @@ def paint_plainly(folder: Path, control: Path, kind: str, prompt: str, guide: Pa
     if kind == "inpaint":
         pictures["mask_image"] = Image.fromarray(np.pad(np.full((32, 64), 255, np.uint8), ((32, 0), (0, 0))))
     made = pipe(
-        prompt, num_inference_steps=5, width=64, height=64, guidance_scale=5.0, generator=torch.Generator("cpu").manual_seed(11), output_type="np",
-        **pictures, **more,
-    )  # fmt: skip
+        prompt,
+        num_inference_steps=5,
+        width=64,
+        height=64,
+        guidance_scale=5.0,
+        generator=torch.Generator("cpu").manual_seed(11),
+        output_type="np",
+        **pictures,
+        **more,
+    )
     return np.asarray(made.images[0], dtype=np.float64)
 
 
@@ -112,14 +119,30 @@ def test_it_paints_as_diffusers_does(
         Image.fromarray(np.pad(np.full((32, 64), 255, np.uint8), ((32, 0), (0, 0)))).save(mask)
         files["mask"] = str(mask)
     asked = PictureRequest(
-        "a red ball", str(folders[family]), guide=str(shapes), control=str(controls[family]), guide_strength=0.8, guide_from=0.2, guide_to=0.8,
-        guidance=5.0, strength=0.7, **files, **{**SMALL, "steps": 5},
-    )  # fmt: skip
+        "a red ball",
+        str(folders[family]),
+        guide=str(shapes),
+        control=str(controls[family]),
+        guide_strength=0.8,
+        guide_from=0.2,
+        guide_to=0.8,
+        guidance=5.0,
+        strength=0.7,
+        **files,
+        **{**SMALL, "steps": 5},
+    )
     list(paints.run(asked, Control(), None, tmp_path / "job"))
     plain = paint_plainly(
-        folders[family], controls[family], kind, "a red ball", shapes, gradient, controlnet_conditioning_scale=0.8,
-        control_guidance_start=0.2, control_guidance_end=0.8,
-    )  # fmt: skip
+        folders[family],
+        controls[family],
+        kind,
+        "a red ball",
+        shapes,
+        gradient,
+        controlnet_conditioning_scale=0.8,
+        control_guidance_start=0.2,
+        control_guidance_end=0.8,
+    )
     assert_same(decoded[-1], plain)
 
 

@@ -31,8 +31,10 @@ def test_a_word_file_is_cut_at_its_headings(heading: str, tmp_path: Path) -> Non
     book = read_book(save_word(tmp_path / "x", written), "x.docx")
     assert book.title == "The Ferry"
     assert [(each.title, each.text) for each in book.chapters] == [
-        ("The Ferry", "Before."), ("One", "The wind came.\n\nLater\n\nR & B."), ("Two", "It rained."),
-    ]  # fmt: skip
+        ("The Ferry", "Before."),
+        ("One", "The wind came.\n\nLater\n\nR & B."),
+        ("Two", "It rained."),
+    ]
 
 
 def test_what_was_taken_out_of_a_word_file_stays_out(tmp_path: Path) -> None:
@@ -45,14 +47,18 @@ def test_markdown_loses_its_marks(tmp_path: Path) -> None:
     book = read(tmp_path, MARKDOWN)
     assert book.title == "The Ferry"
     assert [(each.title, each.text) for each in book.chapters] == [
-        ("The Ferry", "Before."), ("One", "The wind came off the fjord. 2*3*4 snake_case_word"), ("Two", "It rained."),
-    ]  # fmt: skip
+        ("The Ferry", "Before."),
+        ("One", "The wind came off the fjord. 2*3*4 snake_case_word"),
+        ("Two", "It rained."),
+    ]
 
 
 def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
     assert [(each.title, each.text) for each in read(tmp_path, PLAIN).chapters] == [
-        ("", "My book"), ("CHAPTER ONE", "The wind came off the fjord."), ("Chapter Two", "It rained.\nChapter Three was never written."),
-    ]  # fmt: skip
+        ("", "My book"),
+        ("CHAPTER ONE", "The wind came off the fjord."),
+        ("Chapter Two", "It rained.\nChapter Three was never written."),
+    ]
 
 
 @pytest.mark.parametrize(("words", "said"), [(SRT, "The wind came.\n\nIt was 1984. 1985"), (VTT, "The wind came.")])

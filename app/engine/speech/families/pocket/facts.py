@@ -120,6 +120,11 @@ def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
     few, width = config.get("num_key_value_heads") or heads, config.get("head_dim") or int(config.get("hidden_size", 1024)) // heads
     cache_bytes = 8 * int(config.get("num_hidden_layers", 6)) * few * width * KEYS
     return Model(
-        "", "speech", str(config["model_type"]), "", tuple(parts), Attention(heads, few, width, text_tokens=TOKENS, keys=KEYS, masked=True),
+        "",
+        "speech",
+        str(config["model_type"]),
+        "",
+        tuple(parts),
+        Attention(heads, few, width, text_tokens=TOKENS, keys=KEYS, masked=True),
         cache_bytes=cache_bytes,
-    )  # fmt: skip
+    )

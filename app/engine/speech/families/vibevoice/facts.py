@@ -98,10 +98,14 @@ def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
     heads, hidden = int(text.get("num_attention_heads", 12)), int(text.get("hidden_size", 1536))
     few, width = int(text.get("num_key_value_heads") or heads), int(text.get("head_dim") or hidden // heads)
     return Model(
-        "", "speech", "vibevoice", "", (replace(part, linear=(part.linear or 0) - whole, eight=eight),),
+        "",
+        "speech",
+        "vibevoice",
+        "",
+        (replace(part, linear=(part.linear or 0) - whole, eight=eight),),
         Attention(heads, few, width, text_tokens=TOKENS, keys=KEYS, masked=True),
         cache_bytes=16 * int(text.get("num_hidden_layers", 28)) * few * width * KEYS,
-    )  # fmt: skip
+    )
 
 
 def _count_eight(path: Path) -> tuple[int, int]:

@@ -92,11 +92,21 @@ def plain(model: Any, context: int) -> list[float]:
         patch.setattr(kind, "prepare_inputs_for_generation", prepared)
         patch.setattr(kind, "_prepare_cache_for_generation", put_cache)
         model.generate(
-            input_ids=TEXT[None], attention_mask=torch.ones(1, len(TEXT), dtype=torch.long), decoder_input_ids=rows,
-            decoder_attention_mask=torch.ones(1, rows.shape[1], dtype=torch.long), max_new_tokens=ROWS, streamer=clock,
-            do_sample=True, guidance_scale=3.0, temperature=1.8, top_p=0.95, top_k=45, eos_token_id=1024, pad_token_id=1025,
+            input_ids=TEXT[None],
+            attention_mask=torch.ones(1, len(TEXT), dtype=torch.long),
+            decoder_input_ids=rows,
+            decoder_attention_mask=torch.ones(1, rows.shape[1], dtype=torch.long),
+            max_new_tokens=ROWS,
+            streamer=clock,
+            do_sample=True,
+            guidance_scale=3.0,
+            temperature=1.8,
+            top_p=0.95,
+            top_k=45,
+            eos_token_id=1024,
+            pad_token_id=1025,
             bos_token_id=1026,
-        )  # fmt: skip
+        )
     return [after - before for before, after in zip(clock.at_s[1:], clock.at_s[2:], strict=False)]
 
 
