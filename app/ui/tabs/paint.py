@@ -21,7 +21,8 @@ from app.ui.page.translate import language
 from app.ui.state.desk import Desk
 from app.ui.state.lora_desk import Chosen, read_chosen, write_chosen
 from app.ui.state.person import Person, who
-from app.ui.tabs import guide, paint_form, paint_view, reference
+from app.ui.tabs import paint_form, paint_view
+from app.ui.tabs.beside_prompt import GUIDE, REFERENCE
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.script_calls import hear, join_event, read_number, script_event
@@ -176,7 +177,7 @@ class PaintTab:
         control = (
             ""
             if self.shared.guest or not found.control
-            else guide.find_again(self.desk, paint_form.find_model(self.desk, model), found.control)
+            else GUIDE.find_again(self.desk, paint_form.find_model(self.desk, model), found.control)
         )
         if found.control and not control:
             notes = [
@@ -186,7 +187,7 @@ class PaintTab:
         adapter = (
             ""
             if self.shared.guest or not found.adapter
-            else reference.find_again(self.desk, paint_form.find_model(self.desk, model), found.adapter)
+            else REFERENCE.find_again(self.desk, paint_form.find_model(self.desk, model), found.adapter)
         )
         if found.adapter and not adapter:
             notes = [
@@ -220,7 +221,7 @@ class PaintTab:
 
     def offer_beside(self, model: str, control: str | None, adapter: str | None) -> list[Any]:
         """Offer the control models and the adapters that fit a model."""
-        return [guide.offer(self.desk, model, control), reference.offer(self.desk, model, adapter)]
+        return [GUIDE.offer(self.desk, model, control), REFERENCE.offer(self.desk, model, adapter)]
 
     def offer_all(self) -> list[Any]:
         """Offer what came or went meanwhile; what is chosen stays."""

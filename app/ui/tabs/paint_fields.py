@@ -16,10 +16,9 @@ from app.engine.models.enlargers import list_enlargers
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
-from app.ui.tabs import guide, loras, paint_form, reference
-from app.ui.tabs.guide import GuideCard
+from app.ui.tabs import loras, paint_form
+from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Card
 from app.ui.tabs.loras import LoraCard
-from app.ui.tabs.reference import ReferenceCard
 from app.ui.tabs.script_calls import build_calls
 from app.ui.tabs.setting_fields import SettingFields
 from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop, build_preset_row, model_choices
@@ -69,8 +68,8 @@ class PaintFields:
     prompt: PromptCard
     model: ModelCard
     start: StartCard
-    guide: GuideCard
-    reference: ReferenceCard
+    guide: Card
+    reference: Card
     loras: LoraCard
     rows: SettingFields
     settings: SettingsCard
@@ -114,8 +113,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
             model = _build_model(desk, saved, guest)
             start = _build_start(rows)
             chosen = paint_form.find_model(desk, saved.get("model", ""))
-            guide_card = guide.build(desk, rows, chosen, guest)
-            reference_card = reference.build(desk, rows, chosen, guest)
+            guide_card = GUIDE.build(desk, rows, chosen, guest)
+            reference_card = REFERENCE.build(desk, rows, chosen, guest)
             lora_card = loras.build(guest)
             settings = _build_settings(desk, rows, guest)
             grid = _build_grid(guest)

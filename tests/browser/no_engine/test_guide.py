@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
-from app.ui.tabs import guide, reference
+from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Beside
 from tests.support.window import asked_by, go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
@@ -21,7 +21,7 @@ ADAPTER = ("style", "/ipadapter/style.safetensors")
 
 
 def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(guide, "list_fitting", lambda *_: [CONTROL])
+    monkeypatch.setattr(Beside, "list_fitting", lambda self, *_: [CONTROL] if self is GUIDE else [])
     go(page, "paint")
     page.fill("#paint-prompt textarea", "a boat")
     unfold(page, "Guide with a picture")
@@ -45,7 +45,7 @@ def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkey
 
 
 def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reference, "list_fitting", lambda *_: [ADAPTER])
+    monkeypatch.setattr(Beside, "list_fitting", lambda self, *_: [ADAPTER] if self is REFERENCE else [])
     go(page, "paint")
     page.fill("#paint-prompt textarea", "a boat")
     unfold(page, "Paint like a picture")

@@ -208,15 +208,14 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     hidden = [name for name, source in PYTHON.items() for _ in re.findall('elem_classes="h-hidden"', source)]
     fields = "app/ui/tabs/paint_fields.py"
     assert hidden == [
-        *["app/ui/tabs/guide.py"] * 2,
+        *["app/ui/tabs/beside_prompt.py"] * 2,
         "app/ui/tabs/loras.py",
         fields,
         fields,
-        *["app/ui/tabs/reference.py"] * 2,
         "app/ui/tabs/script_calls.py",
         *["app/ui/tabs/speak_fields.py"] * 2,
     ], (
-        "the pictures that guide and to be like and their names, LoRAs, the one to start from, a dropped one, calls, the cast, the words said differently"
+        "the pictures that guide or are to be like, and their names, LoRAs, the one to start from, a dropped one, calls, the cast, the words said differently"
     )
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from app.base.paths import Home
 from app.engine.models import catalog
 from app.engine.models.found import Found, Kept
-from app.ui.tabs import guide
+from app.ui.tabs.beside_prompt import GUIDE
 from tests.support.guests import desk_at
 from tests.support.waiting import until
 
@@ -42,27 +42,27 @@ def desk(tmp_path: Path) -> Any:
 
 
 def test_only_what_fits_is_offered(desk: Any) -> None:
-    sd15, sdxl = (guide.list_fitting(desk, catalog.find(each)) for each in ("sd15", "sdxl"))
+    sd15, sdxl = (GUIDE.list_fitting(desk, catalog.find(each)) for each in ("sd15", "sdxl"))
     assert [title for title, _ in sd15] == ["Canny", "pose (ComfyUI)"] and [title for title, _ in sdxl] == ["depth-xl"]
-    assert guide.list_fitting(desk, catalog.find("flux1-schnell")) == [] == guide.list_fitting(desk, catalog.find("starter-painter"))
+    assert GUIDE.list_fitting(desk, catalog.find("flux1-schnell")) == [] == GUIDE.list_fitting(desk, catalog.find("starter-painter"))
 
 
 def test_another_model_brings_its_own(desk: Any) -> None:
-    (_, canny), (_, pose) = guide.list_fitting(desk, catalog.find("sd15"))
-    depth = guide.list_fitting(desk, catalog.find("sdxl"))[0][1]
-    assert guide.offer(desk, "sd15", pose)["value"] == pose, "what fits stays"
-    assert guide.offer(desk, "sd15", depth)["value"] == canny and guide.offer(desk, "sdxl", canny)["value"] == depth
-    none = guide.offer(desk, "flux1-schnell", canny)
+    (_, canny), (_, pose) = GUIDE.list_fitting(desk, catalog.find("sd15"))
+    depth = GUIDE.list_fitting(desk, catalog.find("sdxl"))[0][1]
+    assert GUIDE.offer(desk, "sd15", pose)["value"] == pose, "what fits stays"
+    assert GUIDE.offer(desk, "sd15", depth)["value"] == canny and GUIDE.offer(desk, "sdxl", canny)["value"] == depth
+    none = GUIDE.offer(desk, "flux1-schnell", canny)
     assert none["value"] == "" and str(desk.keeper.home.controls) in none["info"].key
-    assert [id_ for _, id_ in guide.offer(desk, "sd15", "")["choices"]] == ["", canny, pose]
+    assert [id_ for _, id_ in GUIDE.offer(desk, "sd15", "")["choices"]] == ["", canny, pose]
 
 
 def test_an_earlier_pictures_is_found_by_its_name(desk: Any) -> None:
     model = catalog.find("sd15")
     canny = str(desk.keeper.home.controls / "Canny.safetensors")
     for name in ("Canny.safetensors", "Canny", "/home/somebody/else/Canny.safetensors", r"C:\models\Canny.safetensors"):
-        assert guide.find_again(desk, model, name) == canny
-    assert guide.find_again(desk, model, "depth-xl") == "" == guide.find_again(desk, model, "")
+        assert GUIDE.find_again(desk, model, name) == canny
+    assert GUIDE.find_again(desk, model, "depth-xl") == "" == GUIDE.find_again(desk, model, "")
 
 
 def test_another_programs_is_offered_before_models_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +75,6 @@ def test_another_programs_is_offered_before_models_was_opened(tmp_path: Path, mo
         (folder / "settings.json").write_text(json.dumps({"finds": allowed}))
         with desk_at(folder) as desk:
             if allowed:
-                until(lambda desk=desk: guide.list_fitting(desk, catalog.find("sd15")) == [("hed (AUTOMATIC1111)", str(hed))])
+                until(lambda desk=desk: GUIDE.list_fitting(desk, catalog.find("sd15")) == [("hed (AUTOMATIC1111)", str(hed))])
             else:
-                assert guide.list_fitting(desk, catalog.find("sd15")) == []
+                assert GUIDE.list_fitting(desk, catalog.find("sd15")) == []

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from app.base.paths import Home
 from app.engine.models import catalog
 from app.engine.models.found import Found, Kept
-from app.ui.tabs import reference
+from app.ui.tabs.beside_prompt import REFERENCE
 
 
 def write(path: Path, width: int, reads: int = 1024) -> Path:
@@ -44,20 +44,20 @@ def desk(tmp_path: Path) -> Any:
 
 
 def test_only_what_fits_and_can_be_read_is_offered(desk: Any) -> None:
-    sd15, sdxl = (reference.list_fitting(desk, catalog.find(each)) for each in ("sd15", "sdxl"))
+    sd15, sdxl = (REFERENCE.list_fitting(desk, catalog.find(each)) for each in ("sd15", "sdxl"))
     assert [title for title, _ in sd15] == ["Style", "face (ComfyUI)"] and [title for title, _ in sdxl] == ["style-xl"]
     assert (
-        reference.list_fitting(desk, catalog.find("flux1-schnell")) == [] == reference.list_fitting(desk, catalog.find("starter-painter"))
+        REFERENCE.list_fitting(desk, catalog.find("flux1-schnell")) == [] == REFERENCE.list_fitting(desk, catalog.find("starter-painter"))
     )
 
 
 def test_another_model_brings_its_own_and_an_earlier_one_is_found_by_name(desk: Any) -> None:
-    (_, style), (_, face) = reference.list_fitting(desk, catalog.find("sd15"))
-    large = reference.list_fitting(desk, catalog.find("sdxl"))[0][1]
-    assert reference.offer(desk, "sd15", face)["value"] == face, "what fits stays"
-    assert reference.offer(desk, "sd15", large)["value"] == style and reference.offer(desk, "sdxl", style)["value"] == large
-    none = reference.offer(desk, "flux1-schnell", style)
+    (_, style), (_, face) = REFERENCE.list_fitting(desk, catalog.find("sd15"))
+    large = REFERENCE.list_fitting(desk, catalog.find("sdxl"))[0][1]
+    assert REFERENCE.offer(desk, "sd15", face)["value"] == face, "what fits stays"
+    assert REFERENCE.offer(desk, "sd15", large)["value"] == style and REFERENCE.offer(desk, "sdxl", style)["value"] == large
+    none = REFERENCE.offer(desk, "flux1-schnell", style)
     assert none["value"] == "" and str(desk.keeper.home.adapters) in none["info"].key
     for name in ("Style.safetensors", "Style", r"C:\models\Style.safetensors"):
-        assert reference.find_again(desk, catalog.find("sd15"), name) == style
-    assert reference.find_again(desk, catalog.find("sd15"), "style-xl") == ""
+        assert REFERENCE.find_again(desk, catalog.find("sd15"), name) == style
+    assert REFERENCE.find_again(desk, catalog.find("sd15"), "style-xl") == ""
