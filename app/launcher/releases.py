@@ -13,11 +13,11 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from app import __version__
@@ -94,7 +94,8 @@ def find_newer(top: Path = TOP) -> Offer | None:
         raise Refused(
             say(
                 "release.forged",
-                "What {place} offers as a new version is not signed with Hearth's key. Nothing of it was used, and nothing was changed.",
+                "What {place} offers as a new version is not signed with Hearth's key, or has a number, name or size that no release has. Nothing of it was "
+                "used, and nothing was changed.",
                 place=urlsplit(address).netloc,
             )
         )
@@ -102,7 +103,7 @@ def find_newer(top: Path = TOP) -> Offer | None:
 
 
 def read_offer(table: bytes, signature: bytes, keys: Sequence[bytes]) -> Offer | None:
-    """Return what the table offers; None unless one of the keys has signed it."""
+    """Return what the table offers; None unless one of the keys has signed it, and its version, name and size are such as a release has."""
     try:
         signed = bytes.fromhex(signature.decode("ascii").strip())
     except ValueError:
@@ -145,25 +146,23 @@ def fetch(offer: Offer, folder: Path, top: Path = TOP) -> Path:
 
 
 def _read(address: str, most: int) -> bytes:
-    with _reaching(address) as answer:
-        content = answer.read(most + 1)
+    with closing(_read_pieces(address, most + 1)) as pieces:
+        content = next(pieces, b"")
     if len(content) > most:
         raise Refused(say("release.large", "What {address} answers is larger than any such file is. Nothing was changed.", address=address))
     return content
 
 
-@contextmanager
-def _reaching(address: str) -> Iterator[IO[bytes]]:
-    """Open an address; whatever its server or the network does wrong becomes a sentence."""
+def _read_pieces(address: str, piece_bytes: int = PIECE_BYTES) -> Generator[bytes, None, None]:
+    """Yield what an address answers, piece by piece; whatever its server or the network does wrong becomes a sentence."""
     import http.client  # both are slow to import, which each start would feel
     import urllib.request
 
     try:
         with urllib.request.urlopen(urllib.request.Request(address, headers={"User-Agent": "hearth"}), timeout=REACH_S) as answer:
-            yield answer
+            while piece := answer.read(piece_bytes):
+                yield piece
     except (OSError, http.client.HTTPException, ValueError) as fault:
-        if getattr(fault, "errno", None) in FULL:
-            raise
         raise Refused(
             say(
                 "release.unreachable",
@@ -177,13 +176,15 @@ def _reaching(address: str) -> Iterator[IO[bytes]]:
 def _download(address: str, file: Path, offer: Offer, log: Path) -> None:
     """Write exactly what was signed, and in the log how far it is, as pip does it."""
     digest, got = hashlib.sha256(), 0
-    with file.open("wb") as into, log.open("w", encoding="utf-8") as noise, _reaching(address) as answer:
+    with file.open("wb") as into, log.open("w", encoding="utf-8") as noise, closing(_read_pieces(address)) as pieces:
         print(f"Downloading {offer.archive}", file=noise, flush=True)
-        while got <= offer.bytes and (piece := answer.read(PIECE_BYTES)):
+        for piece in pieces:
             into.write(piece)
             digest.update(piece)
             got += len(piece)
             print(f"Progress {got} of {offer.bytes}", file=noise, flush=True)
+            if got > offer.bytes:
+                break
     if got < offer.bytes:
         raise Refused(
             say(

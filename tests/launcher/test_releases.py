@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import IO, Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -137,6 +140,11 @@ def rename_version(server: Server) -> None:
     resign(server, version="99.9.9")
 
 
+def name_no_archive(server: Server) -> None:
+    """Signed, though by mistake."""
+    resign(server, archive="../hearth.zip")
+
+
 def cut_archive(server: Server) -> None:
     server.sends["hearth-99.0.1.zip"] = 100
 
@@ -158,6 +166,7 @@ def swell(server: Server) -> None:
     [
         (change_byte, "SHA-256 differs"), (sign_with_another, "not signed with Hearth's key"), (keep_signature, "not signed with Hearth's key"),
         (break_table, "not signed with Hearth's key"), (lie_about_bytes, "SHA-256 differs"), (rename_version, "holds another one"),
+        (name_no_archive, "a number, name or size that no release has"),
         (cut_archive, "could not be fetched|broke off"), (cut_table, "could not be fetched|not signed"), (lose_archive, "could not be fetched"),
         (swell, "larger than any such file"),
     ],
@@ -197,6 +206,22 @@ def test_a_full_disk_is_told_and_left_as_it_was(
         refuse("The disk is full: the new version needs", top, folder)
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_disk_that_fails_is_not_taken_for_the_network(
+    top: Path, folder: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def open_file(file: Path, *how: str, **more: str) -> IO[Any]:
+        return Failing() if file.suffix == ".part" else usual(file, *how, **more)  # type: ignore[call-overload]
+
+    server.offer(make_release(top, "99.0.1", tmp_path / "out"))
+    usual = Path.open
+    monkeypatch.setattr(Path, "open", open_file)
+    refuse(rf"The new version cannot be written to .*\({os.strerror(errno.EIO)}\)", top, folder)
 
 
 def pack(file: Path, *members: tuple[str, int], content: bytes = b"x") -> Path:
