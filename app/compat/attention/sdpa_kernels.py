@@ -59,12 +59,14 @@ def allowed(kernels: Collection[Kernel]) -> tuple[bool, bool, bool, bool]:
 
 @contextmanager
 def only(kernels: Collection[Kernel]) -> Iterator[None]:
-    """Allow only these kernels for a while. The switches are global: threads that need other settings take turns."""
-    if switches() == allowed(kernels):
-        yield
-        return
-    with _ONE_AT_A_TIME, sdpa_kernel([BACKENDS[each] for each in kernels]):
-        yield
+    """Allow only these kernels for a while. The switches are global, so threads take turns: also one that finds them right, as another may be
+    about to restore them."""
+    with _ONE_AT_A_TIME:
+        if switches() == allowed(kernels):
+            yield
+            return
+        with sdpa_kernel([BACKENDS[each] for each in kernels]):
+            yield
 
 
 def restricted(torch_attention: Callable[..., Tensor], plan: Plan) -> Callable[..., Tensor]:

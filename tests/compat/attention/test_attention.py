@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -460,6 +461,35 @@ def test_never_a_forbidden_kernel() -> None:
     spy = compose(plan(device="cuda", kernels=("efficient",)), lambda *a, **n: seen.append(sdpa_kernels.switches()) or TORCH(*a, **n))
     assert off(spy(query, query, query), reference(query, query, query)) < 1e-5
     assert seen == [(False, False, True, False)] and sdpa_kernels.switches() == before
+
+
+def test_a_thread_keeps_its_kernels_when_another_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had found the switches as it wanted them, set by the other one, which restored them."""
+    came, left, seen = threading.Event(), threading.Event(), []
+
+    class Lock:
+        def __enter__(self) -> None:
+            came.set()
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    def attend() -> None:
+        with sdpa_kernels.only(["math"]):
+            came.set()
+            left.wait()
+            seen.append(sdpa_kernels.switches())
+
+    lock, other = threading.RLock(), threading.Thread(target=attend)
+    monkeypatch.setattr(sdpa_kernels, "_ONE_AT_A_TIME", Lock())
+    with sdpa_kernels.only(["math"]):
+        came.clear()
+        other.start()
+        came.wait()
+    left.set()
+    other.join()
+    assert seen == [(False, False, False, True)]
 
 
 def test_rows_stay_whole() -> None:
