@@ -22,7 +22,8 @@ from app.compat.planning.quickest_way import MANY_NUMBERS
 from app.compat.planning.types import AUTO, Chunk, Plan
 
 Attention = Callable[..., Tensor]
-_is_any_autocast_enabled = find_private("_C._is_any_autocast_enabled", lambda: True)  # then each device is asked
+# Where torch lacks it, each call asks whether its own device has autocast enabled.
+_is_any_autocast_enabled = find_private("_C._is_any_autocast_enabled", lambda: True)
 
 
 def find_below(attention: Attention) -> Attention:
@@ -40,7 +41,9 @@ def compose(
     read = read_chunk_q or (lambda: plan.chunk_q)
     outside = sdpa_kernels.with_math(below, plan)
     dispatch = Dispatcher(plan, sdpa_kernels.restricted(below, plan))
-    answer_short, steps, count_compiled = (answer_short_calls(dispatch, observe), dispatch.steps, compiled_counter(observe))
+    steps = dispatch.steps
+    answer_short = answer_short_calls(dispatch, observe)
+    count_compiled = compiled_counter(observe)
 
     def attend(
         query: Tensor,
@@ -67,6 +70,7 @@ def compose(
         if away is not None:
             observe(away)
             return outside(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        # From here on enable_gqa is not passed: whether heads share keys is read from the shapes.
         if _is_any_autocast_enabled() and torch.is_autocast_enabled(query.device.type):
             return attend_lowered(attend, AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale))
         if (
@@ -95,8 +99,8 @@ def compiled_counter(observe: Observe) -> Callable[[], None]:
     def count_compiled() -> None:
         observe(COMPILED)
 
+    # Like torch.compiler.assume_constant_result, whose import takes a second: it runs while compiling, not in the graph.
     count_compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    # Like torch.compiler.assume_constant_result, whose import takes a second: runs while compiling, not in the graph.
     return count_compiled
 
 
@@ -121,8 +125,8 @@ def hand_to_subclass(attend: Attention, call: AttentionCall, enable_gqa: bool) -
 
 def attend_lowered(attend: Attention, call: AttentionCall) -> Tensor:
     """Compute attention in autocast's dtype, from queries to result; leave float64 alone."""
-    kind = call.query.device.type
-    lower = torch.get_autocast_dtype(kind)
+    device = call.query.device.type
+    lower = torch.get_autocast_dtype(device)
     query, key, value = (each if each.dtype == torch.float64 else each.to(lower) for each in call[:3])
-    with torch.autocast(kind, enabled=False):
+    with torch.autocast(device, enabled=False):
         return attend(query, key, value, *call[3:])
