@@ -7,9 +7,9 @@ many, those weights are widened block by block; so are all, where torch lacks a 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +22,8 @@ from app.compat.planning.quantisation_field import PACKED_KINDS
 from app.compat.planning.types import Product, Quantised
 
 Bits = Literal[8, 4]
+MakeLinear = Callable[[Tensor, Tensor | None], torch.nn.Module]
+"""It makes a layer of a weight and a bias."""
 BITS: Final[dict[Quantised, Bits]] = {"int8": 8, "int4": 4}
 GROUP: Final = 32
 """Numbers of a row that share a scale and a zero where weights have 4 bits; with 8 a whole row shares a scale."""
@@ -173,6 +175,19 @@ def make_linear(weight: Tensor, bias: Tensor | None = None) -> torch.nn.Linear:
     if bias is not None:
         linear.bias = torch.nn.Parameter(bias, requires_grad=False)
     return linear
+
+
+def join_linears(linears: Sequence[torch.nn.Linear], make: MakeLinear) -> torch.nn.Module:
+    """Return one layer in place of several that read the same numbers, all with a bias or none; it gives their results side by side."""
+    bias = None if linears[0].bias is None else torch.cat([each.bias.detach() for each in linears])
+    return make(torch.cat([each.weight.detach() for each in linears]), bias)
+
+
+def replace_linears(module: torch.nn.Module, make: MakeLinear) -> None:
+    """Put a layer that is made of its weight and bias in place of each plain one inside a module."""
+    for name in [name for name, each in module.named_modules() if isinstance(each, torch.nn.Linear)]:
+        linear: Any = module.get_submodule(name)
+        module.set_submodule(name, make(linear.weight.detach(), None if linear.bias is None else linear.bias.detach()))
 
 
 def round_to_8_bits(weight: Tensor, stored: torch.dtype) -> tuple[Tensor, Tensor]:

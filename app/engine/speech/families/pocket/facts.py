@@ -1,4 +1,4 @@
-"""What a folder says of a Pocket TTS or a Phonon: its limits, how it is made to speak, its parts. No torch."""
+"""What a folder says of a Pocket TTS or a Phonon: its limits, the settings that it speaks with, its parts. No torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKENS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a voice is made to speak, where its files are silent as its makers do."""
+    """The settings that a voice speaks with, from its files; what they leave out is as its makers set it."""
 
     temperature: float
     steps: int
@@ -64,20 +64,20 @@ def read_manner(folder: Path) -> Manner:
 
 def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     """Read the limits from config.json and the codec's config.json."""
-    config, own = read_config_if_there(folder, "config.json"), folder / "codec"
-    sound = read_config_if_there(own if own.is_dir() else beside.get("codec", own), "config.json")
+    codec = folder / "codec" if (folder / "codec").is_dir() else beside.get("codec", folder / "codec")
+    config, sound = read_config_if_there(folder, "config.json"), read_config_if_there(codec, "config.json")
     rate, hop = (
         int(sound.get("sampling_rate", 24_000)),
         math.prod(sound.get("upsampling_ratios") or (6, 5, 4)) * int(sound.get("latent_stride", 16)),
     )
     rows_most = min(int(config.get("max_position_embeddings", 8192)), FRAMES_MOST)
     if not RATES[0] <= rate / hop <= RATES[1]:
-        raise refuse_fact(own, "config.json", "sampling_rate", rate)
+        raise refuse_fact(codec, "config.json", "sampling_rate", rate)
     if rows_most * hop / rate < 2 * LONGEST_LEAST_S:
         raise refuse_fact(folder, "config.json", "max_position_embeddings", rows_most)
     hears = config.get("model_type") != PHONON and bool(sound) and sound.get("encoder_config", {}) is not None
     languages = tuple(map(str, config.get("languages") or ["en"]))
-    brought = list_brought(folder, beside, languages, measure_voice(config))
+    brought = list_brought(folder, beside, languages, find_frame_width(config))
     speakers = min(SPEAKERS, len(brought)) if brought else SPEAKERS if hears else 1
     return VoiceLimits(
         name=NAMES.get(str(config.get("model_type")), "Pocket TTS"),
@@ -103,19 +103,20 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
     )
 
 
-def measure_voice(config: Mapping[str, Any]) -> int:
-    """Return how many numbers a frame of a voice has: of the codec's, or of another that hears for it."""
-    own = int(config.get("latent_dim", 32))
-    return int(config.get("audio_prompt_dim", 512)) if config.get("model_type") == PHONON else own
+def find_frame_width(config: Mapping[str, Any]) -> int:
+    """Return how many numbers a frame of a voice has: as many as the codec's, but of a Phonon, whose voices another model has heard, its own."""
+    if config.get("model_type") == PHONON:
+        return int(config.get("audio_prompt_dim", 512))
+    return int(config.get("latent_dim", 32))
 
 
 def describe(path: Path, catalog: Mapping[str, Model]) -> Model:
     """Describe a local folder as a row like the catalog's."""
     judge_folder(path, ("codec", "voices", "embeddings"))
-    config, own = read_config(path, "config.json"), path / "codec"
+    config, codec = read_config(path, "config.json"), path / "codec"
     parts = [safetensors.describe_part("model", "speech", path)]
-    if own.is_dir():
-        parts.append(safetensors.describe_part("codec", "codec", own))
+    if codec.is_dir():
+        parts.append(safetensors.describe_part("codec", "codec", codec))
     heads = int(config.get("num_attention_heads", 16))
     few, width = config.get("num_key_value_heads") or heads, config.get("head_dim") or int(config.get("hidden_size", 1024)) // heads
     cache_bytes = 8 * int(config.get("num_hidden_layers", 6)) * few * width * KEYS

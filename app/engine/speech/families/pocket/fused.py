@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from app.engine.models.loading.packed_linears import Bits, make_linear, pack_linear
-
-Make = Callable[[Tensor, Tensor | None], torch.nn.Module]
+from app.engine.models.loading.packed_linears import Bits, MakeLinear, join_linears, make_linear, pack_linear, replace_linears
 
 
-def fuse(model: Any, make: Make = make_linear) -> None:
+def fuse(model: Any, make: MakeLinear = make_linear) -> None:
     """Give each layer `qkv_proj` in place of three layers, and the flow head `adaptation` in place of one in each of its blocks."""
     for layer in model.model.layers:
         attention = layer.self_attn
-        attention.qkv_proj = _join([attention.q_proj, attention.k_proj, attention.v_proj], make)
+        attention.qkv_proj = join_linears([attention.q_proj, attention.k_proj, attention.v_proj], make)
         del attention.q_proj, attention.k_proj, attention.v_proj
     head = model.flow_head
     blocks = [*head.layers, head.final_layer]
-    head.adaptation = _join([block.adaln_proj for block in blocks], make)
+    head.adaptation = join_linears([block.adaln_proj for block in blocks], make)
     for block in blocks:
         del block.adaln_proj
 
@@ -35,12 +32,5 @@ def pack(model: Any, bits: Bits, device: str, compute: torch.dtype) -> None:
 
     fuse(model, make)
     for block in (*model.model.layers, *model.flow_head.layers):
-        for name in [name for name, each in block.named_modules() if isinstance(each, torch.nn.Linear)]:
-            linear = block.get_submodule(name)
-            block.set_submodule(name, make(linear.weight.detach(), None if linear.bias is None else linear.bias.detach()))
+        replace_linears(block, make)
     model.to(device)
-
-
-def _join(linears: list[Any], make: Make) -> torch.nn.Module:
-    bias = None if linears[0].bias is None else torch.cat([each.bias.detach() for each in linears])
-    return make(torch.cat([each.weight.detach() for each in linears]), bias)

@@ -26,7 +26,7 @@ from app.engine.models.voice_families import read_type
 from app.engine.models.voice_limits import VoiceLimits, read_limits
 from app.engine.speech.families.pocket.backbone import Backbone, Remembered
 from app.engine.speech.families.pocket.codec import Codec
-from app.engine.speech.families.pocket.facts import PHONON, Manner, measure_voice, read_manner
+from app.engine.speech.families.pocket.facts import PHONON, Manner, find_frame_width, read_manner
 from app.engine.speech.families.pocket.flow_head import FlowHead
 from app.engine.speech.families.pocket.fused import fuse, pack
 from app.engine.speech.families.pocket.part import Ending, Part
@@ -88,7 +88,7 @@ class Pocket:
         if not named:
             return None
         config = self.model.config
-        return read_voice(self.limits.brought[named[speaker - 1]], measure_voice(config.to_dict()), self.manner.made_for)
+        return read_voice(self.limits.brought[named[speaker - 1]], find_frame_width(config.to_dict()), self.manner.made_for)
 
     @torch.inference_mode()
     def _hear(self, frames: Tensor) -> Remembered:

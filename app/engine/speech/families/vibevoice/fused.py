@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from app.compat.planning.types import Product
-from app.engine.models.loading.packed_linears import Bits, make_linear, pack_linear
+from app.engine.models.loading.packed_linears import Bits, MakeLinear, join_linears, make_linear, pack_linear, replace_linears
 from app.engine.speech.families.vibevoice.stream import list_deep, prepare
 
-Make = Callable[[Tensor, Tensor | None], torch.nn.Module]
 
-
-def fuse(model: Any, device: str, make: Make = make_linear) -> None:
+def fuse(model: Any, device: str, make: MakeLinear = make_linear) -> None:
     """Give each layer `qkv_proj` in place of three layers, each gated product `gate_up_proj` in place of two, and the diffusion head `adaptation`
     in place of one in each of its blocks."""
     head = model.diffusion_head
     for layer in model.language_model.layers:
         attention = layer.self_attn
-        attention.qkv_proj = _join([attention.q_proj, attention.k_proj, attention.v_proj], make)
+        attention.qkv_proj = join_linears([attention.q_proj, attention.k_proj, attention.v_proj], make)
         del attention.q_proj, attention.k_proj, attention.v_proj
     for gated in (*(layer.mlp for layer in model.language_model.layers), *(layer.ffn for layer in head.layers)):
-        gated.gate_up_proj = _join([gated.gate_proj, gated.up_proj], make)
+        gated.gate_up_proj = join_linears([gated.gate_proj, gated.up_proj], make)
         del gated.gate_proj, gated.up_proj
-    head.adaptation = _join([*(layer.linear for layer in head.layers), head.final_layer.linear_1], make)
+    head.adaptation = join_linears([*(layer.linear for layer in head.layers), head.final_layer.linear_1], make)
     for layer in head.layers:
         del layer.linear
     del head.final_layer.linear_1
@@ -43,22 +40,11 @@ def pack(model: Any, bits: Bits, device: str, compute: torch.dtype, product: Pro
 
     fuse(model, device, make)
     for layer in (*model.language_model.layers, *model.diffusion_head.layers):
-        _pack_inside(layer, make)
+        replace_linears(layer, make)
     for deep in (each for tower in _list_towers(model) for each in list_deep(tower)):
-        _pack_inside(deep, lambda weight, bias: make(weight, bias, 8))
+        replace_linears(deep, lambda weight, bias: make(weight, bias, 8))
     model.to(device)
 
 
 def _list_towers(model: Any) -> list[Any]:
     return [model.audio_tower.encoder, model.audio_tower.decoder, model.semantic_tokenizer_encoder]
-
-
-def _pack_inside(module: Any, make: Make) -> None:
-    for name in [name for name, each in module.named_modules() if isinstance(each, torch.nn.Linear)]:
-        linear = module.get_submodule(name)
-        module.set_submodule(name, make(linear.weight.detach(), None if linear.bias is None else linear.bias.detach()))
-
-
-def _join(linears: list[Any], make: Make) -> torch.nn.Module:
-    bias = None if linears[0].bias is None else torch.cat([each.bias.detach() for each in linears])
-    return make(torch.cat([each.weight.detach() for each in linears]), bias)

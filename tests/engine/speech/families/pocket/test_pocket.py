@@ -4,6 +4,7 @@ with a stopped part as if it had not been stopped."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -28,7 +29,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, PartDone, Sound, Stopped
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models import catalog
-from app.engine.speech.families.pocket.facts import read_manner
+from app.engine.speech.families.pocket.facts import read_limits, read_manner
 from app.engine.speech.families.pocket.part import Part
 from app.engine.speech.families.pocket.voice import Pocket
 from app.engine.speech.family import PartTask, VoiceContext
@@ -173,6 +174,13 @@ def test_it_is_the_same_in_the_layout_of_the_hub(loaded: dict[Kind, loader.Speak
     here, there = (make(voice, make_task("Hello there.", make_frames(kind))) for voice in (pocket_of(loaded[kind]), found))
     assert torch.equal(here.get_codes(0, here.made), there.get_codes(0, there.made))
     assert np.array_equal(pocket_of(loaded[kind]).codec.decode(here.get_codes(0, 9)), found.codec.decode(here.get_codes(0, 9)))
+
+
+def test_a_wrong_rate_is_blamed_on_the_folder_that_says_it(tmp_path: Path) -> None:
+    (codec := tmp_path / "codec").mkdir()
+    (codec / "config.json").write_text('{"sampling_rate": 24000, "upsampling_ratios": [1]}')
+    with pytest.raises(Trouble, match=f"The model in {re.escape(str(codec))} cannot be used: .* sampling_rate 24000,"):
+        read_limits(tmp_path / "voice", {"codec": codec})
 
 
 def test_a_folder_without_its_own_settings_speaks_as_its_makers_say(pockets: dict[Kind, Path], tmp_path: Path) -> None:
