@@ -158,7 +158,7 @@ class PartRun:
 
     def _save_state(self) -> None:
         values = {"key": self._task.key, "attempt": self._attempt, **self._making.save(self._sounding.frames_made)}
-        with sound.replacing(SPOKEN.begun_path(self._job, self._task.index)) as unfinished:
+        with sound.replacing_or_explaining(SPOKEN.begun_path(self._job, self._task.index)) as unfinished:
             unfinished.write_text(json.dumps(values), "utf-8")
 
     def _save_part(self) -> SpokenPart:
@@ -181,7 +181,7 @@ def _find_unfinished(job: Path, index: int, key: str) -> tuple[int, dict[str, An
     machine."""
     try:
         values = json.loads(SPOKEN.begun_path(job, index).read_text("utf-8"))
-        if values["key"] != key or not values["rows"] or values.get("attempt", 0) not in range(spoken_parts.ATTEMPTS):
+        if values["key"] != key or not values["rows"] or values.get("attempt", 0) not in range(ATTEMPTS):
             return 0, None
         return int(values.get("attempt", 0)), values
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

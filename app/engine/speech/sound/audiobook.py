@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from app.base.foreign_formats import decode, open_picture, open_sound
-from app.engine.speech.sound.sound import Samples, measure_seconds, replacing
+from app.engine.speech.sound.sound import Samples, measure_seconds, replacing_or_explaining
 from app.engine.speech.sound.stream_encoding import require_available
 
 RATE, BITS_PER_S = 44_100, 64_000
@@ -48,7 +48,7 @@ def write_audiobook(chapters: Sequence[Spoken], labels: Labels, target: Path) ->
 
     lasts_s = [measure_seconds(each.path) + PAUSE_S for each in chapters]
     cover, (width, height) = draw_cover(labels.cover)
-    with replacing(target) as unfinished, av.open(str(unfinished), "w", format="mp4", options={"brand": "M4B "}) as file:
+    with replacing_or_explaining(target) as unfinished, av.open(str(unfinished), "w", format="mp4", options={"brand": "M4B "}) as file:
         told = {"title": labels.title, "album": labels.title, "artist": labels.author, "composer": labels.credit, "genre": "Audiobook"}
         file.metadata.update({name: words for name, words in told.items() if words})
         stream = file.add_stream("aac", rate=RATE, layout="mono")

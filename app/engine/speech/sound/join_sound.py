@@ -51,7 +51,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
     gain = choose_gain((measure_loudness(*_read_segment(segment)) for segment in segments), finish.loudness_lufs)
     fade = int(FADE_S * out_rate)
     written = 0
-    with sound.replacing(target) as unfinished:
+    with sound.replacing_or_explaining(target) as unfinished:
         with sound.open_writer(unfinished, finish.coding, out_rate, settings) as file:
 
             def put(samples: Samples) -> None:

@@ -33,7 +33,7 @@ def recode(kept: Creation, wanted: str, folder: Path, title: str = "") -> Path:
     target = folder / f"{kept.path.stem}.{wanted}"
     with (
         open_sound(kept.path) as source,
-        sound.replacing(target) as unfinished,
+        sound.replacing_or_explaining(target) as unfinished,
         sound.open_writer(unfinished, wanted, target_rate, settings, title) as file,
     ):
         resampler = soxr.ResampleStream(rate, target_rate, 1, dtype="float32")
@@ -59,6 +59,6 @@ def add_cover(path: Path, picture: bytes) -> None:
         body = b"\0image/jpeg\0\x03\0" + cover  # Latin letters, the front cover, no description
         words += b"APIC" + len(body).to_bytes(4, "big") + b"\0\0" + body
         size = bytes(len(words) >> shift & 0x7F for shift in (21, 14, 7, 0))
-        with sound.replacing(path) as unfinished, unfinished.open("wb") as target:
+        with sound.replacing_or_explaining(path) as unfinished, unfinished.open("wb") as target:
             target.write(ID3 + size + words)
             shutil.copyfileobj(file, target)

@@ -154,7 +154,7 @@ def find_spoken_span(samples: Samples, rate: int, lead_s: float = 0.1, tail_s: f
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing_or_explaining(path: Path) -> Iterator[Path]:
     """Replace a file atomically; a failure raises a Trouble that explains it."""
     try:
         with atomic_write.replacing(path) as unfinished:
@@ -174,7 +174,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write(path: Path, samples: Samples, rate: int) -> None:
     """Write a plain WAV atomically."""
-    with replacing(path) as unfinished:
+    with replacing_or_explaining(path) as unfinished:
         soundfile.write(unfinished, np.clip(samples, -1, 1), rate, subtype="PCM_16", format="WAV")
 
 

@@ -93,7 +93,7 @@ def save(part: SpokenPart, samples: Samples, rate: int) -> None:
         "text": part.text, "seed": part.seed, "key": part.key, "whole": part.whole, "seconds": part.seconds,
         "frames": part.frames or len(codes), "channels": codes.shape[1], "codes": packed, "doubt": part.doubt,
     }  # fmt: skip
-    with sound.replacing(about) as unfinished:
+    with sound.replacing_or_explaining(about) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
 
 
@@ -139,13 +139,13 @@ def adopt(path: Path, job: Path, index: int) -> SpokenPart:
     if path.resolve() != target.resolve():
         if is_elsewhere(path):
             mark_elsewhere(target)
-        with sound.replacing(target) as unfinished:
+        with sound.replacing_or_explaining(target) as unfinished:
             shutil.copyfile(path, unfinished)
         if take is not None:
-            with sound.replacing(target.with_suffix(".json")) as unfinished:
+            with sound.replacing_or_explaining(target.with_suffix(".json")) as unfinished:
                 shutil.copyfile(path.with_suffix(".json"), unfinished)
             if path.with_suffix(HEARD).is_file():
-                with sound.replacing(target.with_suffix(HEARD)) as unfinished:
+                with sound.replacing_or_explaining(target.with_suffix(HEARD)) as unfinished:
                     shutil.copyfile(path.with_suffix(HEARD), unfinished)
     if take is not None:
         return replace(take, path=target)

@@ -46,7 +46,7 @@ def export_voice(voice: Voice, target: Path) -> None:
         "hearth_voice": FORMAT, "name": voice.name, "transcript": voice.prompt.transcript, "about": voice.about, "spoken_by": voice.spoken_by,
         "known": list(noted.get("known", ())),
     }  # fmt: skip
-    with sound.replacing(target) as unfinished:
+    with sound.replacing_or_explaining(target) as unfinished:
         shutil.copyfile(clip, unfinished)
         sound.tag_wav(unfinished, tag)
 

@@ -223,7 +223,7 @@ def note_speaker(clip: Path, transcript: str, spoken_by: str | None, known: Sequ
     noted = StoredVoice(name=clip.stem, transcript=transcript, spoken_by=spoken_by, known=list(known))
     if not is_right(STORED, noted):
         raise TypeError(noted)
-    with sound.replacing(clip.with_suffix(".json")) as unfinished:
+    with sound.replacing_or_explaining(clip.with_suffix(".json")) as unfinished:
         unfinished.write_text(json.dumps(noted), "utf-8")
 
 
@@ -296,7 +296,7 @@ def _name_file(name: str) -> str:
 
 
 def _write_note(clip: Path, note: StoredVoice) -> None:
-    with sound.replacing(clip.with_suffix(".json")) as unfinished:
+    with sound.replacing_or_explaining(clip.with_suffix(".json")) as unfinished:
         unfinished.write_text(json.dumps(note), "utf-8")
 
 
