@@ -68,11 +68,11 @@ class PartTask:
 
 
 class Making(Protocol):
-    """One part while it is made, step by step; one that is made at once takes one step."""
+    """One part while it is made: each step makes a row of what the model predicts, and rows become frames of sound."""
 
     @property
     def made(self) -> int:
-        """Steps so far."""
+        """Rows so far, one for each step."""
 
     @property
     def frames(self) -> int:
@@ -91,7 +91,7 @@ class Making(Protocol):
         """Return a copy of the codes of frames `first` to before `last`."""
 
     def save(self, frames_sent: int) -> dict[str, Any]:
-        """Return what going on with exactly the same frames takes, as JSON: `rows`, one value for each step; `given`, the frames already sent
+        """Return what going on with exactly the same frames takes, as JSON: `rows`, one value for each row; `given`, the frames already sent
         as sound; and whatever else. No rows: it cannot be gone on with."""
 
 

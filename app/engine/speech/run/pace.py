@@ -26,7 +26,7 @@ class Pace:
     meter: Meter = field(default_factory=Meter)
     worked_s: float = 0.0
     made: int = 0
-    """Frames made in this run."""
+    """Rows made in this run."""
     given_up: int = 0
     """Frames of attempts that came out wrong; what is done and what there is to do grow by them."""
     reported_s: float = 0.0
@@ -39,7 +39,7 @@ class Pace:
     """Frames of which sound was made."""
 
     def make_step(self, part: int, frames: int, unsounded: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
-        """This part has so many `frames`, of which some are `unsounded`; this run made `rows` of them in `elapsed_s`, sound included."""
+        """This part has so many `frames`, of which some are `unsounded`; this run made `rows` rows of it in `elapsed_s`, sound included."""
         ratio = self._find_ratio()
         expected = self.estimates[part] * ratio
         left = max(expected - frames, OVERDUE * expected)
