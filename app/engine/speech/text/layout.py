@@ -50,23 +50,23 @@ def list_paragraphs(text: str, marks_lines: bool) -> tuple[list[Paragraph], floa
     `marks_lines`: the ends of short lines become commas, for a voice that breathes only at marks."""
     found: list[Paragraph] = []
     pause_s = 0.0
-    stretches = [[*lines] for filled, lines in groupby(text.split("\n"), key=lambda line: bool(line.strip())) if filled]
-    for place, stretch in enumerate(stretches):
-        for lines, rest_s in _part_stretch(stretch, place + 1 == len(stretches)):
-            own_s = rest_s if rest_s in (HEADING_S, BREAK_S) else 0.0
+    blocks = [[*lines] for filled, lines in groupby(text.split("\n"), key=lambda line: bool(line.strip())) if filled]
+    for place, block in enumerate(blocks):
+        for lines, pause_after_s in _split_block(block, place + 1 == len(blocks)):
+            own_pause_s = pause_after_s if pause_after_s in (HEADING_S, BREAK_S) else 0.0  # a heading's or a break's stands before it, too
             if lines:
-                found.append(Paragraph(_join_lines(lines, marks_lines), max(pause_s, own_s)))
-            pause_s = max(rest_s, 0.0 if lines else pause_s)
+                found.append(Paragraph(_join_lines(lines, marks_lines), max(pause_s, own_pause_s)))
+            pause_s = max(pause_after_s, 0.0 if lines else pause_s)
     closed = [Paragraph(_close(each.text), each.pause_before_s) for each in found[:-1]] + found[-1:]
     return closed, pause_s if pause_s > PARAGRAPH_S else 0.0
 
 
-def _part_stretch(stretch: list[str], last: bool) -> Iterator[tuple[list[str], float]]:
-    """Yield what stands together between blank lines: its paragraphs with the pause after each; a break has no lines."""
-    wrapped = any(len(line) >= WRAPPED_FROM and not _ENDED.search(line.rstrip()) for line in stretch[:-1])
-    width = max(map(len, stretch))
+def _split_block(block: list[str], last: bool) -> Iterator[tuple[list[str], float]]:
+    """Yield the paragraphs of what stands together between blank lines, each with the pause after it; a break has no lines."""
+    wrapped = any(len(line) >= WRAPPED_FROM and not _ENDED.search(line.rstrip()) for line in block[:-1])
+    width = max(map(len, block))
     lines: list[str] = []
-    for place, line in enumerate(stretch):
+    for place, line in enumerate(block):
         if len(lines) == 1 and len(lines[0]) <= HEADING_MOST and _is_open(lines[0].strip()) and _RULED.fullmatch(line.strip()):
             yield lines, HEADING_S
             lines = []
@@ -75,7 +75,7 @@ def _part_stretch(stretch: list[str], last: bool) -> Iterator[tuple[list[str], f
                 yield lines, PARAGRAPH_S
             yield [], BREAK_S
             lines = []
-        elif _is_heading(line.strip(), len(stretch) == 1, last and place + 1 == len(stretch)):
+        elif _is_heading(line.strip(), len(block) == 1, last and place + 1 == len(block)):
             if lines:
                 yield lines, PARAGRAPH_S
             yield [_MARKED_HEADING.sub("", line.strip())], HEADING_S
