@@ -12,8 +12,20 @@ STRONGER: Final = 1.1
 WEIGHT_MOST: Final = 1000.0
 """Brackets in brackets multiply; far below this a prompt has long ceased to be readable to a model."""
 NO_WEIGHTS: Final = say("prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored.")
-_MARK: Final = re.compile(r"\\[()\[\]\\]|[()\[\]]|:\s*+([0-4](?:\.\d++)?+|\.\d++)\s*+\)|[^\\()\[\]:]++|:|\\")
+_WEIGHT: Final = r"[0-4](?:\.\d++)?+|\.\d++"
 """Weights go to 4.99: (at 12:30) is a time of day."""
+_MARK: Final = re.compile(rf"\\[()\[\]\\]|[()\[\]]|:\s*+({_WEIGHT})\s*+\)|[^\\()\[\]:]++|:|\\")
+_WRITTEN_OUT: Final = re.compile(rf"\([^()]*:\s*+(?:{_WEIGHT})\s*+\)")
+
+
+def writes_weights(prompt: str) -> bool:
+    """Tell whether a weight is written out, as in (word:1.2). Bare brackets may be no more than brackets."""
+    return _WRITTEN_OUT.search(prompt) is not None
+
+
+def drop_weights(prompt: str) -> str:
+    """Return the text alone, without the weights and their brackets."""
+    return "".join(text for text, _ in split_weights(prompt))
 
 
 def has_weights(prompt: str) -> bool:

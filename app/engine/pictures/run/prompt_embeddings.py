@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,10 +13,7 @@ from compel import CompelForSD, CompelForSDXL  # type: ignore[import-untyped]
 from compel.prompt_parser import Conjunction, FlattenedPrompt  # type: ignore[import-untyped]
 
 from app.base.sentence import Sentence
-from app.engine.pictures.prompts.prompt_weights import NO_WEIGHTS, has_weights, split_weights
-
-_WRITTEN_OUT: Final = re.compile(r"\([^()]*:\s*(?:[0-4](?:\.\d+)?|\.\d+)\s*\)")
-
+from app.engine.pictures.prompts.prompt_weights import NO_WEIGHTS, drop_weights, has_weights, split_weights, writes_weights
 
 _PICTURES: Final = "num_images_per_prompt"
 _KEPT_MOST: Final = 4
@@ -26,14 +22,12 @@ _KEPT_MOST: Final = 4
 
 def strip_weights(prompt: str) -> tuple[str, Sentence | None]:
     """Remove written weights for a text encoder that cannot use them; return also a sentence if there were any."""
-    if not _WRITTEN_OUT.search(prompt):
-        return prompt, None
-    return "".join(text for text, _ in split_weights(prompt)), NO_WEIGHTS
+    return (drop_weights(prompt), NO_WEIGHTS) if writes_weights(prompt) else (prompt, None)
 
 
 def embed_prompts(pipe: Any, prompt: str, negative: str, kept: KeptEmbeddings) -> dict[str, Any]:
     """Return a CLIP pipeline's prompt arguments: plain prompts where they suffice, else embeddings by compel."""
-    plain = ["".join(text for text, _ in split_weights(each)) for each in (prompt, negative)]
+    plain = [drop_weights(each) for each in (prompt, negative)]
     if not any(map(has_weights, (prompt, negative))) and not any(_exceeds_limit(pipe, each) for each in plain):
         return {"prompt": plain[0], "negative_prompt": plain[1] or None}
     compel_class = CompelForSDXL if hasattr(pipe, "text_encoder_2") else CompelForSD
