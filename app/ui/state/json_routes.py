@@ -50,10 +50,10 @@ def owner_route(desk: Any, path: str, handler: Handler, methods: Sequence[str] =
 
 
 def act_route(
-    desk: Any, path: str, actions: Mapping[str, Callable[..., object]], schema: type[Asked], answer: Handler | None = None, of: str = ""
+    desk: Any, path: str, actions: Mapping[str, Callable[..., object]], schema: type[Asked], answer: Handler | None = None
 ) -> Route:
-    """Bind what the owner's buttons do: `actions` by the path's last word, `{act}`, each given what the route belongs to (or its part `of`) and what
-    was asked. Only as JSON, which a form of another site cannot send without asking first. The answer is `answer`'s, or empty; for an unknown
+    """Bind what the owner's buttons do: `actions` by the path's last word, `{act}`, each given what the route belongs to and what was
+    asked. Only as JSON, which a form of another site cannot send without asking first. The answer is `answer`'s, or empty; for an unknown
     word 404."""
 
     def run(desk: Any, request: Request, asked: Any) -> Response:
@@ -62,7 +62,7 @@ def act_route(
             return Response(status_code=404)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return Response(status_code=415)
-        action(getattr(desk, of) if of else desk, asked)
+        action(desk, asked)
         return answer(desk, request) if answer is not None else JSONResponse({})
 
     return owner_route(desk, path, run, ["POST"], schema)

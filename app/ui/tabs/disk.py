@@ -29,21 +29,21 @@ class DiskAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [owner_route(desk, "/hearth/disk", send_view), act_route(desk, "/hearth/disk/{act}", ACTIONS, DiskAsked, send_view, "disk")]
+    return [owner_route(desk, "/hearth/disk", send_view), act_route(desk, "/hearth/disk/{act}", ACTIONS, DiskAsked, send_view)]
 
 
 def send_view(desk: Desk, request: Request) -> Response:
     return JSONResponse(disk_view(desk, language(request)), headers={"Cache-Control": "no-store"})
 
 
-ACTIONS: Final[Mapping[str, Callable[[DiskDesk, DiskAsked], None]]] = {
-    "look": lambda disk, _: disk.look(),
-    "move": lambda disk, asked: disk.move(asked.name, asked.place),
-    "back": lambda disk, asked: disk.bring_back(asked.name),
-    "cancel": lambda disk, _: disk.cancel(),
-    "one": lambda disk, asked: disk.keep_one(asked.name),
-    "delete": lambda disk, asked: disk.delete(asked.name),
-    "where": lambda disk, asked: show(disk, asked.name),
+ACTIONS: Final[Mapping[str, Callable[[Desk, DiskAsked], None]]] = {
+    "look": lambda desk, _: desk.disk.look(),
+    "move": lambda desk, asked: desk.disk.move(asked.name, asked.place),
+    "back": lambda desk, asked: desk.disk.bring_back(asked.name),
+    "cancel": lambda desk, _: desk.disk.cancel(),
+    "one": lambda desk, asked: desk.disk.keep_one(asked.name),
+    "delete": lambda desk, asked: desk.disk.delete(asked.name),
+    "where": lambda desk, asked: show(desk.disk, asked.name),
 }
 
 

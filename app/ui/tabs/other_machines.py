@@ -38,29 +38,29 @@ class MachineAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [act_route(desk, "/hearth/machines/{act}", ACTIONS, MachineAsked, send_view, "others")]
+    return [act_route(desk, "/hearth/machines/{act}", ACTIONS, MachineAsked, send_view)]
 
 
 def send_view(desk: Desk, request: Request) -> Response:
     return JSONResponse({"machines": machines_view(desk.others, language(request))}, headers={"Cache-Control": "no-store"})
 
 
-ACTIONS: Final[Mapping[str, Callable[[OtherMachines, MachineAsked], None]]] = {
-    "use": lambda others, _: others.use(),
-    "use-not": lambda others, _: others.use_no_more(),
-    "show-code": lambda others, _: others.show_code(),
-    "withdraw-code": lambda others, _: others.withdraw_code(),
-    "rest": lambda others, asked: others.let_rest(asked.id, True),
-    "work": lambda others, asked: others.let_rest(asked.id, False),
-    "remove": lambda others, asked: others.remove(asked.id),
-    "lend": lambda others, asked: others.lend(asked.code),
-    "pause": lambda others, _: others.pause(True),
-    "help-on": lambda others, _: others.pause(False),
-    "fetch": lambda others, _: others.let_fetch(True),
-    "fetch-not": lambda others, _: others.let_fetch(False),
-    "be-seen": lambda others, _: others.be_seen(True),
-    "be-seen-not": lambda others, _: others.be_seen(False),
-    "lend-not": lambda others, _: others.lend_no_more(),
+ACTIONS: Final[Mapping[str, Callable[[Desk, MachineAsked], None]]] = {
+    "use": lambda desk, _: desk.others.use(),
+    "use-not": lambda desk, _: desk.others.use_no_more(),
+    "show-code": lambda desk, _: desk.others.show_code(),
+    "withdraw-code": lambda desk, _: desk.others.withdraw_code(),
+    "rest": lambda desk, asked: desk.others.let_rest(asked.id, True),
+    "work": lambda desk, asked: desk.others.let_rest(asked.id, False),
+    "remove": lambda desk, asked: desk.others.remove(asked.id),
+    "lend": lambda desk, asked: desk.others.lend(asked.code),
+    "pause": lambda desk, _: desk.others.pause(True),
+    "help-on": lambda desk, _: desk.others.pause(False),
+    "fetch": lambda desk, _: desk.others.let_fetch(True),
+    "fetch-not": lambda desk, _: desk.others.let_fetch(False),
+    "be-seen": lambda desk, _: desk.others.be_seen(True),
+    "be-seen-not": lambda desk, _: desk.others.be_seen(False),
+    "lend-not": lambda desk, _: desk.others.lend_no_more(),
 }
 
 

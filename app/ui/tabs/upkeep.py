@@ -27,24 +27,21 @@ class UpkeepAsked(Asked):
 
 
 def routes(desk: Desk) -> list[Route]:
-    return [
-        owner_route(desk, "/hearth/upkeep", send_view),
-        act_route(desk, "/hearth/upkeep/{act}", ACTIONS, UpkeepAsked, send_view, "upkeep"),
-    ]
+    return [owner_route(desk, "/hearth/upkeep", send_view), act_route(desk, "/hearth/upkeep/{act}", ACTIONS, UpkeepAsked, send_view)]
 
 
 def send_view(desk: Desk, request: Request) -> Response:
     return JSONResponse(upkeep_view(desk.upkeep, language(request)), headers={"Cache-Control": "no-store"})
 
 
-ACTIONS: Final[Mapping[str, Callable[[Upkeep, UpkeepAsked], None]]] = {
-    "may-look": lambda upkeep, _: upkeep.let_look(True),
-    "may-not-look": lambda upkeep, _: upkeep.let_look(False),
-    "look": lambda upkeep, _: upkeep.look(),
-    "update": lambda upkeep, _: upkeep.update(),
-    "add": lambda upkeep, asked: upkeep.add(asked.extra),
-    "cancel": lambda upkeep, _: upkeep.beside.stop(),
-    "restart": lambda upkeep, _: upkeep.restart(),
+ACTIONS: Final[Mapping[str, Callable[[Desk, UpkeepAsked], None]]] = {
+    "may-look": lambda desk, _: desk.upkeep.let_look(True),
+    "may-not-look": lambda desk, _: desk.upkeep.let_look(False),
+    "look": lambda desk, _: desk.upkeep.look(),
+    "update": lambda desk, _: desk.upkeep.update(),
+    "add": lambda desk, asked: desk.upkeep.add(asked.extra),
+    "cancel": lambda desk, _: desk.upkeep.beside.stop(),
+    "restart": lambda desk, _: desk.upkeep.restart(),
 }
 
 
