@@ -25,7 +25,7 @@ def is_disk_full(fault: BaseException) -> bool:
     return _read_sqlite_code(fault) in SQLITE_NO_ROOM
 
 
-def is_access_refused(fault: BaseException) -> bool:
+def is_database_refused(fault: BaseException) -> bool:
     """Tell whether SQLite may not open or write a file, which says nothing about what it holds."""
     return _read_sqlite_code(fault) in SQLITE_NO_ACCESS
 

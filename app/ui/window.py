@@ -20,7 +20,7 @@ from app.ui.page.theme import theme
 from app.ui.page.translate import i18n, word
 from app.ui.patient_start import patient_start, require_port
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import answer_full_disk
+from app.ui.state.json_routes import answer_not_stored
 from app.ui.tabs import machine, models, paint, shelf, speak, welcome
 from app.ui.tabs.shared_controls import LATEST, QUICK, Refresh
 
@@ -146,7 +146,7 @@ def serve_window(window: gr.Blocks, how: Serving) -> str:
                 "openapi_url": None,
                 "docs_url": None,
                 "redoc_url": None,
-                "exception_handlers": {OSError: answer_full_disk, sqlite3.Error: answer_full_disk},
+                "exception_handlers": {OSError: answer_not_stored, sqlite3.Error: answer_not_stored},
             },
         )
     limit_idle_connections(window.server)

@@ -46,7 +46,7 @@ from app.ui.page.translate import translate
 from app.ui.state import guest_files
 from app.ui.state.asked import fit
 from app.ui.state.desk import Desk
-from app.ui.state.json_routes import answer_full_disk, refuse
+from app.ui.state.json_routes import answer_not_stored, refuse
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs.curve_view import explain_chunk
 from app.ui.tabs.plan_view import plan_view
@@ -92,7 +92,7 @@ def answers(desk: Desk) -> Iterator[tuple[str, object]]:
         for person in (OWNER, GUEST):
             yield f"page, {name}, {person.name}", seen(refuse(cast(Any, trouble), asked_by(person)))
         yield f"program, {name}", seen(shared.error_answer(asked_by(OWNER), cast(Any, trouble)))
-    yield "page, full disk", seen(answer_full_disk(asked_by(OWNER), FULL))
+    yield "page, full disk", seen(answer_not_stored(asked_by(OWNER), FULL))
     for person in (OWNER, GUEST):
         page = page_of(desk, person)
         yield f"page, creation, {person.name}", [(each := page.get("/hearth/creation/7")).status_code, each.text]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from app.base import notices
-from app.base.disk_faults import is_access_refused, is_disk_full, word_fault
+from app.base.disk_faults import is_database_refused, is_disk_full, word_fault
 from app.base.paths import Home
 from app.base.put_aside import put_aside
 from app.base.sentence import say
@@ -87,7 +87,7 @@ def open_gallery(home: Home) -> Database:
     try:
         return Database(file, tables=GALLERY)
     except (sqlite3.Error, OSError, UnicodeError) as broken:
-        if is_disk_full(broken) or is_in_use(broken) or is_access_refused(broken):
+        if is_disk_full(broken) or is_in_use(broken) or is_database_refused(broken):
             return Database(file, _read_into_memory(file, GALLERY), tables=GALLERY)
         fault = str(broken)
     columns, sources = list_columns(GALLERY), [_move_aside(file, fault), *backups.list_backups(home, file)]
@@ -154,7 +154,7 @@ def _drop_broken_wal(file: Path) -> None:
 def _require_readable(file: Path, broken: Exception | None = None) -> None:
     """Raise Trouble if the file may not be used or its disk does not give it: it may be whole, so it is neither renamed nor
     made anew."""
-    fault = broken if broken is not None and (isinstance(broken, OSError) or is_access_refused(broken)) else None
+    fault = broken if broken is not None and (isinstance(broken, OSError) or is_database_refused(broken)) else None
     try:
         if file.exists() and not file.is_file():  # a folder or a pipe
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -11,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.base.disk_faults import is_access_refused, is_disk_full, word_fault
+from app.base.disk_faults import is_database_refused, is_disk_full, word_fault
 from app.base.sentence import say
 from app.base.trouble import NotStored, Trouble
 from app.ui.page.translate import join, language
@@ -21,6 +22,7 @@ from app.ui.state.person import who
 
 REFUSED: Final = 409
 """HTTP status of a Trouble that has none of its own."""
+READ_METHODS: Final = ("GET", "HEAD")
 Handler = Callable[..., Any]
 """It takes what the route belongs to, the request and, if the route has a schema, what was asked; it may be a coroutine."""
 
@@ -68,9 +70,9 @@ def act_route(
     return owner_route(desk, path, run, ["POST"], schema)
 
 
-def answer_full_disk(request: Request, fault: Exception) -> Response:
+def answer_not_stored(request: Request, fault: Exception) -> Response:
     """Answer a request that failed because nothing could be written; any other fault is raised again."""
-    if not (is_disk_full(fault) or is_access_refused(fault)):
+    if not (is_disk_full(fault) or is_database_refused(fault) or _is_write_refused(request, fault)):
         raise fault
     sentence = say(
         "disk.not-kept",
@@ -78,6 +80,13 @@ def answer_full_disk(request: Request, fault: Exception) -> Response:
         fault=word_fault(fault),
     )
     return refuse(NotStored(sentence), request)
+
+
+def _is_write_refused(request: Request, fault: Exception) -> bool:
+    """Tell whether a file or folder may not be written: a request that only reads has met one that may not be read."""
+    return isinstance(fault, OSError) and (
+        fault.errno == errno.EROFS or (isinstance(fault, PermissionError) and request.method not in READ_METHODS)
+    )
 
 
 def refuse(trouble: Trouble, request: Request) -> JSONResponse:
