@@ -158,7 +158,7 @@ class PaintTab:
 
     def _restore_creation(self, number: int, request: gr.Request, **other: Any) -> list[Any]:
         def restore() -> list[Any]:
-            found = dataclasses.replace(self.shared.read_creation(number, request), **other)
+            found = dataclasses.replace(self.shared.read_request_of(number, PictureRequest, request), **other)
             return self._restore(found, list_by_hand(found), request, ours=True)
 
         return restore_or_explain(restore, len(self.fields.restored), request)

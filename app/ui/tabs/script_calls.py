@@ -10,7 +10,6 @@ from typing import Any, cast
 import gradio as gr
 
 from app.ui.page.protocol import NUMBERS, Call
-from app.ui.tabs.shared_controls import asked_number
 
 
 def build_calls(*calls: Call) -> gr.HTML:
@@ -42,4 +41,7 @@ def hear(through: gr.HTML, call: Call, handler: Callable[..., Any] | None, input
 
 def read_number(carried: Any, call: Call) -> int:
     """Return the number that a call carries; 0, which nothing has, where it is none."""
-    return asked_number(carried.get(NUMBERS[call])) if isinstance(carried, dict) else 0
+    try:
+        return int(carried[NUMBERS[call]])
+    except (TypeError, LookupError, ValueError, OverflowError):
+        return 0

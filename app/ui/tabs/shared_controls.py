@@ -15,6 +15,7 @@ from gradio.i18n import I18nData
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
+from app.engine.jobs.request import Asked, KindName
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.made_from import read_request
 from app.engine.models.catalog import OFFERED
@@ -58,7 +59,7 @@ class JobTab:
     """What the events of Speak and Paint do alike, for one kind of job."""
 
     desk: Desk
-    kind: str
+    kind: KindName
     guest: bool
 
     def stop(self, request: gr.Request) -> None:
@@ -78,10 +79,10 @@ class JobTab:
         chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
         return [gr.update(choices=models, value=chosen) if name == "model" else now[name] for name in fields]
 
-    def read_creation(self, number: int, request: gr.Request) -> Any:
-        """Return the request of this tab's kind that a creation was made from."""
+    def read_request_of(self, number: int, wanted: type[Asked], request: gr.Request) -> Asked:
+        """Return the request, of this tab's kind, that a creation was made from."""
         found = read_request(self.desk.jobs.find_creation(number, who(request)))
-        if found.kind != self.kind:
+        if not isinstance(found, wanted):
             raise Trouble(say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=number))
         return found
 
@@ -122,14 +123,6 @@ def keep_empty(tab: str, fields: Iterable[Component]) -> None:
 def load_on_open(drawer: gr.Accordion, component: Component) -> None:
     """Load a heavy component, built with visible=False, only when its drawer is opened."""
     drawer.expand(None, None, component, js="() => ({__type__: 'update', visible: true})", **QUICK)
-
-
-def asked_number(value: Any) -> int:
-    """Return the number that a field or a script sends; 0, which nothing has, where it is none."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
 
 
 def roll_seed() -> int:

@@ -110,7 +110,7 @@ class SpeakTab:
     def restore_creation(self, carried: Any, request: gr.Request) -> list[Any]:
         number = read_number(carried, "speak.restore")
         return restore_or_explain(
-            lambda: self._restore(self.shared.read_creation(number, request), request), len(self.fields.restored), request
+            lambda: self._restore(self.shared.read_request_of(number, SpeechRequest, request), request), len(self.fields.restored), request
         )
 
     def open_creation(self, carried: Any, request: gr.Request) -> list[Any]:
@@ -120,7 +120,7 @@ class SpeakTab:
 
         def restore() -> list[Any]:
             self.desk.jobs.open_parts(number, who(request))
-            return self._restore(dataclasses.replace(self.shared.read_creation(number, request), seed=None), request)
+            return self._restore(dataclasses.replace(self.shared.read_request_of(number, SpeechRequest, request), seed=None), request)
 
         return restore_or_explain(restore, len(self.fields.restored), request)
 
