@@ -1,4 +1,4 @@
-"""Where a browser gives no microphone, the page says why and what to do instead: no device, a refusal, a page without encryption."""
+"""Where a browser gives no microphone, the page says why and what to do instead: no device, one in use, a refusal, a page without encryption."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ pytestmark = pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromiu
 DEVICE = "--use-fake-device-for-media-stream"
 UNENCRYPTED = "Object.defineProperty(navigator, 'mediaDevices', { value: undefined })"
 """A browser shows it so to a page that is not from this computer."""
+BUSY = "navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotReadableError'); }"
+"""Another program holds it."""
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +39,11 @@ def playwright() -> Iterator[Playwright]:
     [
         pytest.param("--mute-audio", True, "", "en-US", "No microphone was found.", marks=pytest.mark.slow),
         (DEVICE, False, "", "zh-CN", "浏览器拦截了麦克风。"),
+        pytest.param(DEVICE, True, BUSY, "en-US", "Another program uses the microphone.", marks=pytest.mark.slow),
         pytest.param(DEVICE, True, UNENCRYPTED, "en-US", "to a page without encryption", marks=pytest.mark.slow),
         pytest.param(DEVICE, True, "", "en-US", "", marks=pytest.mark.slow),
     ],
-    ids=["none", "blocked", "unencrypted", "given"],
+    ids=["none", "blocked", "busy", "unencrypted", "given"],
 )
 def test_why_there_is_no_microphone(
     flag: str, allowed: bool, before: str, language: str, told: str, playwright: Playwright, address: str
@@ -59,11 +62,11 @@ def test_why_there_is_no_microphone(
     expect(note).to_have_count(0)
     page.locator("#speak-clip .source-selection button").last.click()
     record = page.locator("#speak-clip .record-button")
-    if flag == DEVICE and not before:
+    if flag == DEVICE and before != UNENCRYPTED:
         record.click()
     if told:
         expect(note).to_contain_text(told)
-        expect(record).to_be_visible(visible=not allowed)  # once it is allowed, Record asks again
+        expect(record).to_be_visible(visible=not allowed or before == BUSY)  # once it is allowed or free, Record asks again
         assert not shut_out(page)
     else:
         page.locator("#speak-clip .stop-button").click()

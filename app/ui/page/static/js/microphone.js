@@ -9,8 +9,12 @@ let /** @type {"" | keyof typeof WORDS} */ trouble = devices ? "" : "insecure";
 const WORDS = {
   insecure: () => t("microphone.insecure", "Browsers give no microphone to a page without encryption, such as this one. Record with another app and choose that file."),
   blocked: () => t("microphone.blocked", "The browser blocks the microphone. Allow it for this page, or record with another app and choose that file."),
+  busy: () => t("microphone.busy", "Another program uses the microphone. Close it, or record with another app and choose that file."),
   missing: () => t("microphone.missing", "No microphone was found. Connect one, or record with another app and choose that file."),
 };
+/** @type {Partial<Record<string, keyof typeof WORDS>>} */
+const REASONS = { NotAllowedError: "blocked", NotReadableError: "busy" };
+const RETRIED = ["blocked", "busy"]; // what is allowed or free meanwhile, Record asks for again
 
 if (devices) {
   const ask = devices.getUserMedia.bind(devices);
@@ -20,7 +24,7 @@ if (devices) {
       trouble = "";
       return stream;
     } catch (/** @type {any} */ fault) {
-      trouble = fault.name === "NotAllowedError" ? "blocked" : "missing";
+      trouble = REASONS[fault.name] ?? "missing";
       throw fault;
     } finally {
       redraw();
@@ -43,7 +47,7 @@ const tell = (clip) => {
   if (told && !note) clip.querySelector(".audio-container").before((note = el(`<p class="h-note" role="alert"></p>`)));
   if (!told) note?.remove();
   else text(note, WORDS[told]());
-  clip.classList.toggle("h-no-microphone", Boolean(told) && told !== "blocked"); // what is allowed meanwhile, Record asks for again
+  clip.classList.toggle("h-no-microphone", Boolean(told) && !RETRIED.includes(told));
 };
 area("#speak-clip", tell);
 area("#speak-dictation", tell);
