@@ -1,4 +1,4 @@
-// Poll the server's state and hand it to whatever draws it. Knows no tab.
+// Poll the server's state and hand it to whatever draws it; carry calls to the tabs' handlers; what the keys and the head's switches do.
 import { onPage, text } from "./elements.js";
 import { learn, t } from "./words.js";
 
@@ -16,25 +16,20 @@ const IDLE_MS = 1000, BUSY_MS = 400, HIDDEN_MS = 5000, SOON_MS = 150;
  */
 export const area = (selector, draw) => {
   areas.push({ selector, draw });
-  if (live.state) drawOne({ selector, draw });
+  if (live.state) drawSafely({ selector, draw });
 };
 
 // Show at once what a press has changed, not with the next answer.
-export const redraw = () => areas.forEach(drawn);
+export const redraw = () => areas.forEach(drawSafely);
 
 // Report an area that fails to draw; the others are drawn all the same.
-/** @param {Area} each */
-function drawn(each) {
+/** @param {Area} area */
+function drawSafely({ selector, draw }) {
   try {
-    drawOne(each);
+    for (const element of document.querySelectorAll(selector)) draw(element, live.state);
   } catch (fault) {
     reportError(fault);
   }
-}
-
-/** @param {Area} each */
-function drawOne({ selector, draw }) {
-  for (const element of document.querySelectorAll(selector)) draw(element, live.state);
 }
 
 // Set one of Gradio's fields as if it had been typed; press one of its buttons.
@@ -119,7 +114,8 @@ new MutationObserver((_, watcher) => {
 // Poll sooner after a start, and let Esc count from now on.
 export const soon = () => {
   live.busy = true;
-  timer = clearTimeout(timer) ?? setTimeout(look, SOON_MS);
+  clearTimeout(timer);
+  timer = setTimeout(look, SOON_MS);
 };
 onPage("click", (event) => {
   if (event.target.closest?.("#speak-go, #paint-go, #machine-tune, #machine-test")) soon();
