@@ -40,7 +40,7 @@ WORDS: Final = {
     "disk": "list twice move back --home --json",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
     "lend": "--fetch-models --home --pretend",
-    "machines": "list add remove use --ca --cert --home --key --pretend",
+    "machines": "list add remove use --ca --cert --home --key",
     "backup": "--home",
     "completion": "bash fish powershell zsh",
 }

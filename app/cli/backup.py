@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sqlite3
-from pathlib import Path
 
 from app.base import paths
+from app.base.disk_faults import word_fault
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.cli.job import FINISHED, print_answer
+from app.cli.machine_options import add_home_option
 from app.engine.jobs.backups import make_backup
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--home", type=Path, help="the folder for all of Hearth's files")
+    add_home_option(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -26,8 +28,11 @@ def main(args: argparse.Namespace) -> int:
                 "backup.failed",
                 "{file} could not be copied ({fault}). Start Hearth, which repairs a damaged file, or free some space.",
                 file=str(home.database),
-                fault=str(fault),
+                fault=word_fault(fault),
             )
         ) from fault
-    print(made if made is not None else "There is no database yet.")
-    return 0
+    if made is None:
+        print_answer(say("backup.none", "There is no database in {folder} yet, so there is nothing to copy.", folder=str(home.root)))
+    else:
+        print(made)
+    return FINISHED

@@ -17,7 +17,8 @@ from app.base.other_disk import word_away
 from app.base.paths import Home
 from app.base.sentence import in_words, say
 from app.base.trouble import Trouble
-from app.cli.job import FINISHED
+from app.cli.job import FINISHED, print_answer
+from app.cli.machine_options import add_home_option
 from app.cli.models import format_size
 from app.engine.keeper.disk_use import choose_target, find_doubles, find_use, list_uses
 from app.engine.models.catalog import BY_ID
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
     parser.add_argument("words", nargs="*", help="a name from the list, and with move a folder on another disk")
     parser.add_argument("--json", action="store_true", help="print lines of JSON")
-    parser.add_argument("--home", type=Path, help="the folder for all of Hearth's files")
+    add_home_option(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -64,13 +65,13 @@ def print_doubles(home: Home, args: argparse.Namespace) -> None:
 def move(home: Home, args: argparse.Namespace) -> None:
     use = find_use(home, BY_ID.values(), args.words[0])
     other_disk.move(use.folder, choose_target(Path(args.words[1]).expanduser().absolute(), use))
-    print(say("disk.moved", "{name} is moved.", name=use.title))
+    print_answer(say("disk.moved", "{name} is moved.", name=use.title))
 
 
 def bring_back(home: Home, args: argparse.Namespace) -> None:
     use = find_use(home, BY_ID.values(), args.words[0])
     other_disk.bring_back(use.folder)
-    print(say("disk.moved", "{name} is moved.", name=use.title))
+    print_answer(say("disk.moved", "{name} is moved.", name=use.title))
 
 
 ACTIONS: Final[dict[str, tuple[Callable[[Home, argparse.Namespace], None], str]]] = {

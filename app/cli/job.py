@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 
 from app.base import paths
 from app.base.commands import name_command
+from app.base.disk_faults import word_fault
 from app.base.languages import word_for
 from app.base.sentence import Sentence, say
 from app.base.trouble import Impossible, Trouble
@@ -116,7 +117,7 @@ def read_text(given: str | None, file: Path | None) -> str:
                 "command.file",
                 "{file} cannot be read as text ({fault}). Choose a text file in UTF-8.",
                 file=str(file or "standard input"),
-                fault=str(fault),
+                fault=word_fault(fault),
             )
         ) from fault
 
@@ -199,7 +200,7 @@ def open_keeper(args: argparse.Namespace) -> Keeper:
                 "command.home",
                 "Hearth's folder {folder} cannot be used ({fault}). Choose another folder with --home.",
                 folder=str(home.root),
-                fault=output_file.describe_fault(fault),
+                fault=word_fault(fault),
             )
         ) from fault
 
@@ -244,7 +245,7 @@ def write_result(file: Path, path: Path | None) -> Path | None:
                 "output.late",
                 "{path} could not be written ({fault}). The result is on the Shelf, as {file}.",
                 path=str(path),
-                fault=output_file.describe_fault(fault),
+                fault=word_fault(fault),
                 file=str(file),
             )
         )
@@ -252,5 +253,11 @@ def write_result(file: Path, path: Path | None) -> Path | None:
     return path
 
 
+def print_answer(sentence: Sentence) -> None:
+    """Print what a command was asked for, on standard output."""
+    print(word_for(sys.stdout, sentence), flush=True)
+
+
 def print_sentence(sentence: Sentence) -> None:
+    """Print what a person has to know beside it, on standard error."""
     print(f"hearth: {word_for(sys.stderr, sentence)}", file=sys.stderr, flush=True)

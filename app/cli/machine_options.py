@@ -1,4 +1,4 @@
-"""The options that name the machine and its home, and what they name: for every command that plans or measures."""
+"""The options that name the machine and the folder of Hearth's files, for every command that takes one of them, and what they name."""
 
 from __future__ import annotations
 

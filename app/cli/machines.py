@@ -15,12 +15,11 @@ from filelock import FileLock, Timeout
 from app.base import paths
 from app.base.duration import word_duration
 from app.base.extras import require_machines
-from app.base.languages import word_for
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.cli.job import FAILED, FINISHED
-from app.cli.machine_options import add_common_options
+from app.cli.job import FAILED, FINISHED, print_answer
+from app.cli.machine_options import add_home_option
 
 if TYPE_CHECKING:
     from app.machines.joining.endpoint import Pairing
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for name, help_ in PEM.items():
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"to use a Dask scheduler: {help_}, as PEM")
-    add_common_options(parser)
+    add_home_option(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -53,16 +52,16 @@ def list_machines(home: Home, _: argparse.Namespace) -> int:
 
     machines, cluster = Register(main_folder(home)).list_machines(), find_cluster(home)
     if cluster is not None:
-        print_line(say("machines-list.cluster", "{address}  a Dask cluster, whose workers may help", address=cluster.address))
+        print_answer(say("machines-list.cluster", "{address}  a Dask cluster, whose workers may help", address=cluster.address))
     elif not machines:
-        print_line(say("machines-list.none", "No other computer may help this one. Add one: {hearth} machines add"))
+        print_answer(say("machines-list.none", "No other computer may help this one. Add one: {hearth} machines add"))
     for each in machines:
         since = word_duration(max(0.0, time.time() - each.since_s))
         resting = say("machines-list.resting", "gets no work") if each.resting else say("machines-list.may", "may help")
         line = say(
             "machines-list.row", "{name}  {id}  {state}, added {time} ago", name=each.name, id=each.id[:8], state=resting, time=since
         )
-        print_line(line)
+        print_answer(line)
     return FINISHED
 
 
@@ -83,7 +82,7 @@ def add_machine(home: Home, _: argparse.Namespace) -> int:
     finally:
         pairing.close()
     if joined is not None:
-        print_line(switch_on(home))
+        print_answer(switch_on(home))
     return FINISHED if joined is not None else FAILED
 
 
@@ -93,8 +92,8 @@ def print_code(code: str) -> None:
     if sys.stdout.isatty():
         segno.make(f"hearth://{code}", error="m").terminal(compact=True)
     print(code, flush=True)
-    print_line(say("machines-add.how", "On the other computer, run in Hearth's folder: python3 start.py lend {code}", code=code))
-    print_line(say("machines-add.waits", "The code works once, within ten minutes, while this command runs. Ctrl+C withdraws it."))
+    print_answer(say("machines-add.how", "On the other computer, run in Hearth's folder: python3 start.py lend {code}", code=code))
+    print_answer(say("machines-add.waits", "The code works once, within ten minutes, while this command runs. Ctrl+C withdraws it."))
 
 
 def wait(pairing: Pairing) -> Machine | None:
@@ -103,7 +102,7 @@ def wait(pairing: Pairing) -> Machine | None:
         state = pairing.state
         if state.said is not None and state.said != told:
             told = state.said
-            print_line(told)
+            print_answer(told)
         if state.code is None:
             return state.joined
         time.sleep(POLL_S)
@@ -123,8 +122,8 @@ def use_cluster(home: Home, args: argparse.Namespace) -> int:
             )
         )
     cluster = existing.use_cluster(home, args.machine[0], *files)
-    print_line(say("cluster.used", "The workers of {address} may now help.", address=cluster.address))
-    print_line(
+    print_answer(say("cluster.used", "The workers of {address} may now help.", address=cluster.address))
+    print_answer(
         switch_on(home, say("cluster.restart", 'Switch "Use other computers" off and on again, on the Machine tab of the open window.'))
     )
     return FINISHED
@@ -151,12 +150,12 @@ def remove_machines(home: Home, args: argparse.Namespace) -> int:
     register, cluster, named = Register(main_folder(home)), find_cluster(home), args.machine
     if cluster is not None and cluster.address in named:
         forget_cluster(home)
-        print_line(
+        print_answer(
             say("cluster.removed", "The workers of {address} no longer help, from the next start of Hearth on.", address=cluster.address)
         )
     for machine in [find_machine(register.list_machines(), name) for name in named if cluster is None or name != cluster.address]:
         register.remove(machine.id)
-        print_line(say("machines-remove.done", "{name} may no longer help. It needs a new code to help again.", name=machine.name))
+        print_answer(say("machines-remove.done", "{name} may no longer help. It needs a new code to help again.", name=machine.name))
     if not named:
         raise Trouble(say("machines-remove.which", "Name a computer: {hearth} machines remove NAME. To see all: {hearth} machines list"))
     return FINISHED
@@ -169,10 +168,6 @@ def find_machine(machines: Sequence[Machine], name: str) -> Machine:
         known = tuple(f"{each.name} ({each.id[:8]})" for each in found or machines) or "-"
         raise Trouble(say("machines-remove.unknown", "{name} does not name one computer. Choose one of: {known}", name=name, known=known))
     return found[0]
-
-
-def print_line(sentence: Sentence) -> None:
-    print(word_for(sys.stdout, sentence), flush=True)
 
 
 ACTIONS: Final[dict[str, Callable[[Home, argparse.Namespace], int]]] = {

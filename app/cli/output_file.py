@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base import atomic_write
+from app.base.disk_faults import word_fault
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Request
@@ -65,7 +66,7 @@ def check_writable(output: Path, request: Request) -> None:
                 "output.not-writable",
                 "{path} cannot be written ({fault}), so nothing was started. Choose another path for -o.",
                 path=str(output),
-                fault=describe_fault(fault),
+                fault=word_fault(fault),
             )
         ) from fault
     finally:
@@ -90,11 +91,6 @@ def write(file: Path, path: Path) -> None:
             unfinished.write_bytes(encode_file("aac", file))
         else:
             shutil.copyfile(file, unfinished)
-
-
-def describe_fault(fault: Exception) -> str:
-    """Describe an error without its path, which the sentence already names."""
-    return (fault.strerror if isinstance(fault, OSError) else None) or str(fault) or type(fault).__name__
 
 
 def _is_dir(path: Path) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base import paths
+from app.base.path_checks import find_path
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
@@ -40,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     width, height = parse_size(args.size)
     if args.control is not None:
-        args.control = find_file(args.control)
+        args.control = find_whole_path(args.control)
     if args.adapter is not None:
-        args.adapter = find_file(args.adapter)
+        args.adapter = find_whole_path(args.adapter)
     if args.prompt not in (None, "-") and args.file is not None:
         raise Trouble(say("paint.prompt-and-file", "There is a prompt and a file of one. Give either the prompt or --file."))
     request = PictureRequest(
@@ -107,12 +108,11 @@ def parse_lora(text: str) -> Lora:
     """Parse a file or a name of the library, with a weight behind a colon."""
     named, colon, weight = text.rpartition(":")
     try:
-        return Lora(find_file(named), float(weight)) if colon else Lora(find_file(text))
+        return Lora(find_whole_path(named), float(weight)) if colon else Lora(find_whole_path(text))
     except ValueError:
-        return Lora(find_file(text))
+        return Lora(find_whole_path(text))
 
 
-def find_file(named: str) -> str:
-    """Return the path of a file or folder; what is none is a name, which the library knows."""
-    path = Path(named)
-    return str(path.resolve()) if path.exists() else named
+def find_whole_path(named: str) -> str:
+    """Return the whole path of a file or folder that is there; any other word as it is, which may be a name of the library's."""
+    return str(find_path(named) or named)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base import paths
+from app.base.disk_faults import word_fault
 from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import say
@@ -182,7 +183,9 @@ def open_book(path: Path) -> Book:
     try:
         book = read_book(BytesIO(path.read_bytes()), path.name)  # a pipe is a file, too
     except OSError as fault:
-        raise Trouble(say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(path), fault=str(fault))) from fault
+        raise Trouble(
+            say("speak.file", "{file} cannot be opened ({fault}). Check its name.", file=str(path), fault=word_fault(fault))
+        ) from fault
     if book.note is not None:
         print_sentence(book.note)
     return book

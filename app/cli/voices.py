@@ -13,6 +13,7 @@ from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.cli.machine_options import add_home_option
 from app.engine.models.on_disk import find_limits
 from app.engine.speech.text import voices
 from app.engine.speech.text.voice_files import export_voice, import_voice
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", help="the voice's name, and the file, the new name or what is said of it")
     parser.add_argument("--model", default="", help="list the voices of this model; by default of the best installed one")
     parser.add_argument("--json", action="store_true", help="print lines of JSON")
-    parser.add_argument("--home", type=Path, help="the folder for all of Hearth's files")
+    add_home_option(parser)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from app.base import proxies
 from app.base.commands import COMMANDS, WORDS, name_command
 from app.base.languages import languages, templates
 from app.base.trouble import Trouble
-from app.cli import completion, job, output_file
+from app.cli import completion, job, output_file, paint
 from app.engine.jobs.events import Failed
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import find_scheduler
@@ -48,6 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("paint", "x", "--seed", "1.5"), "must be a whole number"),
         (("paint", "x", "-f", "p.txt"), "a prompt and a file"),
         (("paint", "x", "-o", "-", "--batch", "2"), "one picture"),
+        (("paint", "-f", "none.txt"), "none.txt cannot be read as text (No such file or directory)"),
         (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),
         (("speak", "Hi.", "-o", "x.wav", "--format", "mp3"), "two formats"),
         (("speak", "Hi.", "-o", "x.out"), "x.out has another ending. Use x.wav."),
@@ -99,6 +100,16 @@ def test_what_only_the_engine_can_refuse_has_that_code_too(impossible: Any, home
     assert main(["speak", "Hi."]) == job.TROUBLE
     monkeypatch.setattr(job, "follow", lambda *given: Failed.of(Trouble(refused.value.sentence)))
     assert main(["speak", "Hi."]) == job.FAILED, "what broke is no wrong request"
+
+
+def test_a_backup_of_nothing_says_so(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert main(["backup"]) == 0 and "还没有数据库" in capsys.readouterr().out
+
+
+def test_what_cannot_be_a_path_is_a_name() -> None:
+    assert paint.find_whole_path(long := "x" * 5000) == long and paint.find_whole_path("") == ""
+    assert paint.find_whole_path("~") == str(Path.home().resolve())
 
 
 def test_a_result_goes_to_standard_output(
