@@ -152,7 +152,7 @@ _TAIL_BYTES: Final = 22 + 65_536 + 20
 
 
 class Locked(OSError):
-    """Of an archive: it asks for a password."""
+    """A file of an archive asks for a password."""
 
 
 class Archive:
@@ -200,7 +200,7 @@ def open_archive(file: IO[bytes], most_bytes: int) -> Iterator[Archive]:
     tail = file.read()
     at = tail.find(_END_SIGN)
     if at < 0 or _LARGE_SIGN in tail:
-        raise OSError("not an archive as books are")
+        raise OSError("not a plain zip archive")
     while at >= 0:  # zipfile may take any of them, and reads the whole list that it names
         if len(tail) - at >= _END.size:
             _, here, entries, listed, _ = _END.unpack_from(tail, at)

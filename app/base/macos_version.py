@@ -17,7 +17,7 @@ def read_macos_version() -> str:
 
 
 def _ask_system() -> str:
-    """Ask a program of the system's own, as Python may have been built before it; the variable could make even that one say 16."""
+    """Ask a program of the system's own, as Python may have been built before it; SYSTEM_VERSION_COMPAT=1 could make even that one say 16."""
     try:
         done = subprocess.run(
             _ASKS, capture_output=True, text=True, timeout=5, check=False, env={**os.environ, "SYSTEM_VERSION_COMPAT": "0"}

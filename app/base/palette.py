@@ -38,12 +38,12 @@ PALETTE: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def variables() -> str:
-    """As CSS, for our own parts of Gradio's page: it says which light it is in by a class."""
+    """Return the colours as CSS for our own parts of Gradio's page, which says by a class whether it is light or dark."""
     return f":root{{{_values(0)}}}:root .dark,body.dark{{{_values(1)}}}"
 
 
 def by_system() -> str:
-    """As CSS, for pages without Gradio: the system's own choice of light."""
+    """Return the colours as CSS for pages without Gradio, which are light or dark as the system is."""
     return f":root{{color-scheme:light dark;{_values(0)}}}@media (prefers-color-scheme:dark){{:root{{{_values(1)}}}}}"
 
 

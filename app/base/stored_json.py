@@ -20,9 +20,9 @@ MOST_BYTES: Final = 64 << 20
 """The most bytes of one of these files; a script has up to 4 MB."""
 NAMED_MOST: Final = 8
 ROUNDS: Final = 20
-"""Each round removes all that is wrong; what a removal makes wrong, as the rest of a record, goes in the next."""
+"""Each round removes all that is wrong. A removal may leave something else wrong, such as a record that lacks a field: that goes in the next."""
 _unreadable: Final[dict[Path, Sentence]] = {}
-"""Files that could not be read the last time, and what was told of them."""
+"""Files that could not be read when last tried, each with the notice that says so."""
 Keys = tuple[str | int, ...]
 
 
@@ -101,8 +101,8 @@ def _tell_unreadable(file: Path, fault: OSError) -> None:
 
 
 def drop_wrong(schema: TypeAdapter[Any], values: Any, depth: int | None = None) -> list[Keys]:
-    """Remove from `values` what the schema does not allow, as deep inside as possible; return where it was. Everything
-    goes if the outermost value is wrong."""
+    """Remove from `values` what the schema does not allow, and no more around it than has to go; return the keys that led to each. Everything
+    goes if the outermost value is wrong, or if ROUNDS rounds were not enough."""
     dropped: list[Keys] = []
     for _ in range(ROUNDS):
         try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-API_PREFIXES: Final = ("/v1/", "/sdapi/")
-OPENAI, A1111 = API_PREFIXES
+A1111: Final = "/sdapi/"
+API_PREFIXES: Final = ("/v1/", A1111)
 
 
 def shape_error(path: str, words: str, status: int, code: str, field: str = "") -> dict[str, Any]:

@@ -50,8 +50,7 @@ NUMBERS: Final[Mapping[Call, str]] = {
     "paint.restore": "creation",
     "paint.alike": "creation",
 }
-"""The whole number that a call carries; the others carry nothing."""
-
+"""Calls that carry a whole number, each with the name of the field that holds it; the other calls carry nothing."""
 
 DRAFTS: Final = (
     "speak-text", "paint-prompt", "paint-negative",
