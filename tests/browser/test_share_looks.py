@@ -115,7 +115,9 @@ def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: 
         desk.keeper.shelf.keep(job, [shutil.copy(picture, tmp_path / "mine.png")], RunSummary("sd15"))
         page.evaluate("Hearth.openTab('shelf')")
         expect(page.locator(".h-creation .h-words")).to_have_text("a kiln")
-        expect(page.locator(".h-creation .h-does").get_by_role("button")).to_have_text(["Reuse settings", "Use as starting picture"])
+        expect(page.locator(".h-creation .h-does").get_by_role("button")).to_have_text(
+            ["Reuse settings", "Use as starting picture", "Delete"]
+        )
         page.get_by_role("button", name="Use as starting picture").click()
         expect(page.locator(".h-force").locator("visible=true").locator("li").first).to_contain_text(re.compile("starting from .*kiln.png"))
         assert not refused, "the page asks for what guests may not have"

@@ -32,7 +32,8 @@ def hearth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
 
 @pytest.fixture(scope="module")
 def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
-    """Hearth without what an earlier file left: settings, drafts, models, the last jobs, results. Who greets has been greeted."""
+    """Hearth without what an earlier file left: settings, drafts, models, LoRAs, voices, albums, what the disk's card told, the last jobs, results. Who
+    greets has been greeted."""
     desk, address = hearth
     desk.settings._values = {}
     desk.settings.put({"greeted": True})
@@ -40,13 +41,20 @@ def opened(hearth: tuple[Desk, str]) -> tuple[Desk, str]:
     desk.jobs.latest.clear()
     desk.book.close()
     desk.keeper.status.set(hardware=CPU, model="")
-    for folder in desk.keeper.home.models.iterdir():
-        shutil.rmtree(folder, ignore_errors=True)
-    shelf = desk.keeper.shelf
+    home, shelf, gallery = desk.keeper.home, desk.keeper.shelf, desk.keeper.gallery
+    for left in (home.models, home.loras, home.controls, home.adapters, home.voices):
+        shutil.rmtree(left, ignore_errors=True)
+    home.create()
+    desk.disk.told = desk.disk.uses = desk.disk.doubles = None
+    for album in gallery.list_albums():
+        gallery.remove_album(album.id)
+    for tag in gallery.list_tags():
+        gallery.untag(shelf.find(Search(tag=tag, most=-1)), tag)
     for creation in shelf.find(Search(binned=True)):
         shelf.restore(creation.id)
     for creation in shelf.find(Search()):
         shelf.set_favourite(creation.id, False)
+        gallery.name(creation, "")
         if creation.id > KEPT:
             shelf.delete(creation.id)
     shelf.empty_bin()
