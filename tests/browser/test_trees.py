@@ -14,6 +14,7 @@ from app.base import extras
 from app.ui.state.desk import Desk
 from app.ui.state.upkeep import Upkeep
 from app.ui.tabs import welcome
+from tests.support.both_servers import CPU, served
 from tests.support.waiting import until
 from tests.support.window import SETTLED, UNFOLD, go, needs_chromium, open_page
 
@@ -26,6 +27,14 @@ FIGURES = re.compile(r"(?<!level=)\d+(?:[.,:]\d+)*(?: [AP]M\b)?")
 """What depends on machine and day is one of these, as is much that does not."""
 STEADY = 10
 """Trees in a row that are alike: then all has come."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str]]:
+    """A Hearth of its own, of which no other file has left anything."""
+    with served(tmp_path_factory.mktemp("trees")) as (desk, address, _):
+        desk.keeper.status.set(hardware=CPU, model="")
+        yield desk, address
 
 
 @pytest.fixture(scope="module")
