@@ -26,7 +26,7 @@ class Codec(Protocol):
     """It computes there; elsewhere than the voice, it does so beside the loop, in a thread of its own."""
     rate: int
     hop: int
-    """Samples of a frame."""
+    """A frame has so many samples."""
     frame_rate: float
     overlap: int
     """So many frames after one have to be known to decode it exactly."""
@@ -57,14 +57,14 @@ class PartTask:
     part: ScriptPart
     context: VoiceContext | None
     settings: Any
-    """The voice's own, from `choose_settings`."""
+    """They are the voice's own, from `choose_settings`."""
     seed: int
     asked_s: float | None
     """Who asks for a length wants it: nothing is begun anew."""
     named: tuple[str, ...]
-    """Signs of the speakers' voices, where the model knows them by name."""
+    """Where the model knows voices by name, those of the speakers have these signs."""
     key: str
-    """A hash of all of this: a part saved under another key is made again."""
+    """All of this is hashed into it: a part saved under another key is made again."""
 
 
 class Making(Protocol):

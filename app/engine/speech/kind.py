@@ -233,9 +233,9 @@ def as_script(request: Request) -> SpeechRequest | None:
 
 
 Way = tuple[str, str | VoicePrompt | None]
-"""A model, and its voice: a sign that it knows, a recording, or one by itself."""
+"""A model speaks with a voice: a sign that it knows, a recording, or one by itself."""
 Take = tuple[str, tuple[Way, ...]]
-"""The words of a part, and how each of its speakers sounds."""
+"""A take has the words of a part, and how each of its speakers sounds."""
 
 
 def list_takes(parsed: ParsedScript, request: SpeechRequest, find: FindLimits) -> list[Take]:

@@ -13,15 +13,15 @@ from app.base.trouble import BadRequest
 LETTERS_MOST: Final = 5_000_000
 CHAPTERS_MOST: Final = 2_000
 TITLE_MOST: Final = 120
-"""Letters."""
+"""A longer title is cut to so many letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
     title: str
-    """In one line; may be empty."""
+    """It stands in one line, and may be empty."""
     text: str
-    """Paragraphs between blank lines, without the title."""
+    """Blank lines part its paragraphs; the title is not among them."""
 
     @property
     def script(self) -> str:
@@ -36,9 +36,9 @@ class Book:
     language: str = ""
     """The book itself says it, "en-GB" say."""
     cover: bytes = b""
-    """A picture as it lies in the file, not looked at yet."""
+    """The picture comes as it lies in the file, and nobody has looked at it yet."""
     note: Sentence | None = None
-    """What is not in it that lies in the file."""
+    """It says what lies in the file and is not in the book."""
 
 
 def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:

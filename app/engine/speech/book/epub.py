@@ -18,9 +18,9 @@ from app.engine.speech.book.markup import Tag, decode_markup, list_tokens
 
 PAGE_MOST_BYTES, COVER_MOST_BYTES = 20_000_000, 10_000_000
 _RIGHTS: Final = ("META-INF/rights.xml", "META-INF/sinf.xml", "META-INF/license.lcpl")
-"""The files by which Adobe, Apple and Readium lock a book."""
+"""Adobe, Apple and Readium lock a book with these files."""
 _FONTS_ONLY: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""How fonts are made useless elsewhere; the words stay readable."""
+"""These ways only make fonts useless elsewhere; the words stay readable."""
 
 
 @dataclass(slots=True)
@@ -29,15 +29,15 @@ class _Package:
 
     folder: str
     words: dict[str, str] = field(default_factory=dict)
-    """The first title, creator and language."""
+    """Only the first title, creator and language are kept."""
     files: dict[str, str] = field(default_factory=dict)
-    """Paths in the archive by their ids."""
+    """Ids lead to paths in the archive."""
     contents: tuple[str, bool] = ("", False)
-    """Path of the table of contents, and whether it is of EPUB 3."""
+    """The table of contents lies at this path; True: it is that of EPUB 3."""
     cover: str = ""
-    """A path; of EPUB 2 an id."""
+    """EPUB 3 gives a path here, EPUB 2 an id."""
     spine: list[str] = field(default_factory=list)
-    """Paths in their order."""
+    """The book's pages lie at these paths, in their order."""
 
 
 def read_epub(archive: Archive, name: str) -> Book:

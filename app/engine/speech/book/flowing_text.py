@@ -44,9 +44,9 @@ _NOTES: Final = frozenset(("noteref", "footnote", "footnotes", "endnote", "endno
 class Page:
     paragraphs: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
-    """The paragraph at which each of the wanted names stands."""
+    """Each of the wanted names stands at the paragraph of this number."""
     heading: str = ""
-    """The first one."""
+    """Of several headings the first one counts."""
 
 
 def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page:

@@ -14,7 +14,7 @@ from app.engine.speech.book.book import Book, Chapter, finish_book
 class Line:
     text: str
     level: int = 0
-    """The level of a heading, 1 for the largest; 0 for a paragraph."""
+    """Headings have levels from 1, the largest; a paragraph has 0."""
 
 
 NOTHING_TOLD: Final = Book(())

@@ -15,18 +15,18 @@ _ATTRIBUTE: Final = re.compile(r"""(?<![\w.:-])([A-Za-z_][\w.:-]*+)\s*+=\s*+("[^
 _DECLARED: Final = re.compile(
     rb"""<\?xml[^>]{0,60}?encoding\s*=\s*["']((?:iso-?8859-|windows-|cp|koi8-|gb|big5|shift_jis|euc-)[a-z0-9-]{0,10})["']""", re.IGNORECASE
 )
-"""Those that books are written in, beside Unicode."""
+"""Books are written in these, beside Unicode."""
 _ENDS: Final = {"<!--": "-->", "<![CDATA[": "]]>", "<!": ">", "<?": "?>"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
     name: str
-    """In small letters, without what stands before a colon."""
+    """Names are in small letters, without what stands before a colon."""
     attributes: str = ""
     opens: bool = True
     closes: bool = False
-    """Whether it closes an element; `<br/>` does both."""
+    """`<br/>` both opens and closes an element."""
 
     def get(self, wanted: str) -> str:
         """Return an attribute by its name without what stands before a colon; "" if it is not there."""

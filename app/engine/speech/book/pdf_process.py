@@ -13,7 +13,7 @@ from app.engine.speech.book.book import CHAPTERS_MOST, LETTERS_MOST
 PAGES_MOST: Final = 10_000
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 Line = tuple[str, float, float, float]
-"""Words, size of letters, and where they begin, from the left and from below."""
+"""A line holds its words, the size of the letters, and where they begin, from the left and from below."""
 
 
 def main() -> None:

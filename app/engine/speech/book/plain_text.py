@@ -15,9 +15,9 @@ from app.engine.speech.text.layout import CHAPTER
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _HEADING: Final = re.compile(r"(#{1,6})\s++(\S[^\n]*?)\s*+#*+\s*+$")
 _CUE: Final = re.compile(r"\s*+\d{1,3}:\d\d(?::\d\d)?[,.]\d{1,3}\s*+-->\s")
-"""The times of a subtitle, in SRT and WebVTT."""
+"""SRT and WebVTT write the times of a subtitle so."""
 _MARKS: Final = re.compile(r"</?[A-Za-z][^<>]{0,80}>|\{\\[^{}]{0,80}\}")
-"""Italics and places of subtitles."""
+"""Subtitles mark italics and places so."""
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 

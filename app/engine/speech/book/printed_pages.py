@@ -16,11 +16,11 @@ from app.engine.speech.text.layout import CHAPTER
 OFTEN: Final = 3
 """What stands at the same edge of as many pages is no text."""
 BAND: Final = 0.3
-"""The share of the pages that makes a running head: where so many have a running head, whatever stands there is one."""
+"""Where this share of the pages has a running head, whatever stands there is one."""
 NEAR: Final = 3.0
-"""Points within which lines of two pages are at the same height."""
+"""Lines of two pages are at the same height if they lie within so many points."""
 LARGER: Final = 1.12
-"""Letters of a heading, compared with the text's."""
+"""A heading's letters are larger than the text's by more than this factor."""
 HEADING_MOST: Final = 120
 GAP: Final = 1.35
 """A gap between paragraphs is larger than that between lines by this factor."""
@@ -38,7 +38,7 @@ class PrintedLine:
     size: float
     left: float
     low: float
-    """Its place in points, from the page's left and lower edge."""
+    """Places are in points, from the page's left and lower edge."""
     page: int
 
 

@@ -12,11 +12,11 @@ from app.engine.speech.book import epub, pdf, plain_text, word_file
 from app.engine.speech.book.book import LETTERS_MOST, Book
 
 ARCHIVE_MOST_BYTES: Final = 100_000_000
-"""The most bytes read of an archive, its pictures left alone."""
+"""At most so many bytes of an archive are read, its pictures left alone."""
 TEXT_MOST_BYTES: Final = 4 * LETTERS_MOST
 _START_BYTES: Final = 16
 _OTHERS: Final = {b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "DOC", b"{\\rtf": "RTF", b"ITSF": "CHM", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG"}
-"""What is often tried, by its first bytes."""
+"""People often try these, which are known by their first bytes."""
 
 
 def read_book(file: IO[bytes], name: str) -> Book:

@@ -13,7 +13,7 @@ from app.engine.speech.book.markup import decode_markup, list_tokens
 DOCUMENT: Final = "word/document.xml"
 MOST_BYTES: Final = 100_000_000
 _STYLE: Final = re.compile(r"(?:heading|berschrift|titre|ttulo|titolo|\u6807\u9898)\s*([1-6])?$|title$", re.IGNORECASE)
-"""Names of headings, as Word writes them into files in several languages."""
+"""Word writes the names of headings into files in several languages."""
 
 
 def read_word(archive: Archive, _name: str) -> Book:

@@ -22,21 +22,21 @@ class Pace:
 
     frame_rate: float
     estimates: list[float]
-    """Estimated frames of each part; 0: it is kept as it is."""
+    """Each part is expected to have so many frames; 0: it is kept as it is."""
     meter: Meter = field(default_factory=Meter)
     worked_s: float = 0.0
     made: int = 0
-    """Rows made in this run."""
+    """This run made so many rows."""
     given_up: int = 0
-    """Frames of attempts that came out wrong; what is done and what there is to do grow by them."""
+    """Attempts that came out wrong had so many frames; what is done and what there is to do grow by them."""
     reported_s: float = 0.0
     spoken: dict[int, int] = field(default_factory=dict)
-    """Part -> its frames, once it is spoken."""
+    """A part is here with its frames, once it is spoken."""
     prepared_s: float = 0.0
     prepared: int = 0
     sounded_s: float = 0.0
     sounded: int = 0
-    """Frames of which sound was made."""
+    """Sound was made of so many frames."""
 
     def make_step(self, part: int, frames: int, unsounded: int, rows: int, elapsed_s: float, ran: Ran | None) -> Step:
         """This part has so many `frames`, of which some are `unsounded`; this run made `rows` rows of it in `elapsed_s`, sound included."""

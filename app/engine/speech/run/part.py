@@ -34,7 +34,7 @@ ROOM = 3.0
 """The last attempt may take this many times the estimate, plus ROOM_S: where four in a row outgrow it, it may be the estimate that is wrong."""
 ROOM_S = 5.0
 LEAST_S = 1.0
-"""The shortest sound that is checked. Of a shorter text nothing more can be asked: a lone word is said as slowly as its voice likes."""
+"""A shorter text may take as long as one of this length: a lone word is said as slowly as its voice likes."""
 SHORTEST = 0.4
 """Nobody speaks two and a half times as fast as the forecast: words were left out."""
 SEEDS_APART = 1_000_003

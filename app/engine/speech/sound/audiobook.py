@@ -18,7 +18,7 @@ from app.engine.speech.sound.stream_encoding import require_available
 
 RATE, BITS_PER_S = 44_100, 64_000
 PAUSE_S: Final = 1.5
-"""Between chapters."""
+"""So much silence follows each chapter."""
 BLOCK: Final = 1 << 16
 COVER_SIDE: Final = 1400
 MS: Final = Fraction(1, 1000)
@@ -35,9 +35,9 @@ class Labels:
     title: str
     author: str = ""
     credit: str = ""
-    """Whom the voices' licences ask to name."""
+    """The voices' licences ask to name these."""
     cover: bytes = b""
-    """A picture as it came; one that cannot be read is left out."""
+    """The picture is as it came; one that cannot be read is left out."""
 
 
 def write_audiobook(chapters: Sequence[Spoken], labels: Labels, target: Path) -> None:

@@ -17,11 +17,11 @@ from app.base.foreign_formats import SoundKind
 from app.engine.speech.sound.mp4_index import put_index_first
 
 DECODERS: Final = "aac,alac,mp3,mp3float,opus,vorbis,amrnb,amrwb,wmav1,wmav2"
-"""All that recordings of phones, browsers and Windows hold."""
+"""Recordings of phones, browsers and Windows hold nothing else."""
 CONVERTED_S: Final = 600
-"""Seconds of sound: of a long recording only a few are used."""
+"""No more sound is converted: of a long recording only a few seconds are used."""
 CONVERTED_MOST_BYTES: Final = 128 << 20
-"""10 minutes at 96 kHz, 16 bits."""
+"""10 minutes at 96 kHz and 16 bits take less."""
 GIVEN_MOST_BYTES: Final = 512 << 20
 LONGEST_S: Final = 60.0
 CONVERTERS: Final = (

@@ -19,7 +19,7 @@ from app.engine.speech.sound.sound import Samples
 
 FADE_S = 0.008
 PEAK = 10 ** (-1 / 20)
-"""One decibel of headroom, because lossy formats overshoot."""
+"""One decibel stays free, because lossy formats overshoot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Finish:
     speed: float = 1.0
     loudness_lufs: float | None = -18.0
     tail_s: float = 0.3
-    """Silence at the end."""
+    """The sound ends with so much silence."""
 
 
 def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
@@ -123,7 +123,7 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
 @dataclass(frozen=True, slots=True)
 class Loudness:
     power: float
-    """Over all of its time; 0 for silence."""
+    """Power is summed over all of its time; silence has 0."""
     seconds: float
     peak: float
 

@@ -13,13 +13,13 @@ WINDOW_S, HOP_S = 0.4, 0.1
 SILENT_LUFS: Final = -70.0
 RELATIVE_LU: Final = 10.0
 OFFSET: Final = -0.691
-"""The offset of BS.1770, so that a tone of 1 kHz has the loudness that its level says."""
+"""BS.1770 adds this, so that a tone of 1 kHz has the loudness that its level says."""
 SHELF_HZ, SHELF_DB, PASS_HZ, PASS_Q = 1500.0, 4.0, 38.0, 0.5
-"""The K-weighting's two filters: what a head adds above, what nobody hears below."""
+"""The K-weighting's two filters add what a head adds above, and take away what nobody hears below."""
 TAIL_S: Final = 0.5
 """After that long the filters have forgotten a sample: 38 Hz at a Q of a half falls by 120 dB in 0.12 s."""
 SPECTRUM: Final = 1 << 17
-"""Samples that are filtered at once, with what rings on after them."""
+"""So many samples are filtered at once, with what rings on after them."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 

@@ -10,10 +10,10 @@ from app.base.sentence import Sentence, say_to_all
 from app.engine.speech.sound.sound import Samples
 
 PITCHES: Final = (60.0, 400.0)
-"""Hz, between which voices speak."""
+"""Voices speak between these, in Hz."""
 FRAME_S: Final = 0.05
 VOICED: Final = 0.5
-"""The share of a frame's power that comes again after a period, for it to be a vowel."""
+"""In a vowel, more than this share of a frame's power comes again after a period."""
 FRAMES_LEAST: Final = 5
 FRAMES_MOST: Final = 400
 LETTERS_LEAST: Final = 10

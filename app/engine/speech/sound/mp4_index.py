@@ -16,11 +16,11 @@ BOXES_MOST: Final = 100_000
 WITHIN: Final = {
     b"moov": {b"trak"}, b"trak": {b"mdia"}, b"mdia": {b"minf"}, b"minf": {b"stbl", b"dinf"}, b"stbl": {b"stco", b"co64"}, b"dinf": {b"dref"},
 }  # fmt: skip
-"""The boxes on the way to the offsets of the sound, and to the names of the files that it lies in."""
+"""These boxes lead to the offsets of the sound, and to the names of the files that it lies in."""
 OFFSETS: Final = {b"stco": ">u4", b"co64": ">u8"}
 BLOCK_BYTES: Final = 1 << 20
 OWN_FILE: Final = b"\1"
-"""The flag of a data reference: the sound is in this very file."""
+"""A data reference has this flag if the sound is in this very file."""
 
 
 @dataclass(frozen=True, slots=True)

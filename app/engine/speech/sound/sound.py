@@ -48,11 +48,11 @@ OPUS_TAG_BYTES = 60_000
 CHANNELS_MOST, RATE_LEAST, RATE_MOST = 8, 1000, 384_000
 """No recording has more, nor a lower rate; a header that claims more would have gigabytes set aside, and the stretcher never ends at 10 Hz."""
 CHUNKS_MOST, TAG_MOST_BYTES = 1000, 8 << 20
-"""Parts of a WAV that are walked over to find its settings, and how long these may be, also once unpacked."""
+"""To find its settings, at most so many parts of a WAV are walked over; the settings may be this long, also once unpacked."""
 
 
 CUES: Final = "cues"
-"""The name under which a result's tag holds when each sentence is said, beside the settings."""
+"""Beside the settings, a result's tag holds under this name when each sentence is said."""
 BLOCK_FRAMES, MP3_FRAMES = 1 << 16, 1 << 24
 """So much is decoded at once. An MP3 has two channels and 48,000 Hz at most, and a new block of it begins a little differently."""
 RATE_KEPT_MOST, RATE_KEPT = 96_000, 48_000
@@ -120,7 +120,7 @@ class Measures:
     rate: int
     frames: int
     coding: tuple[str, str]
-    """As in CODINGS."""
+    """Codings are written as in CODINGS."""
 
     @property
     def seconds(self) -> float:

@@ -29,11 +29,11 @@ Codes = NDArray[np.int16]
 ATTEMPTS: Final = 4
 """A part that comes out wrong is begun anew three times."""
 ROWS_MOST: Final = 10_000
-"""More than an attempt has."""
+"""No attempt has as many."""
 _UNFINISHED: Final = Bounds(most_bytes=4 << 20, values=500_000)
 """A part of the decoder's longest run has 3,000 rows of nine numbers."""
 ABOUT: Final = Bounds(most_bytes=4 << 20)
-"""The bounds of what is said of a finished part; its codes are one long word."""
+"""What is said of a finished part stays within these bounds; its codes are one long word."""
 SECONDS_MOST: Final = 3600.0
 
 
@@ -42,12 +42,12 @@ class SpokenPart:
     text: str
     seed: int
     key: str
-    """Hash of all inputs: a take with another key does not match this part."""
+    """All inputs are hashed into it: a take with another key does not match this part."""
     seconds: float
     whole: bool
-    """False: stopped before its end."""
+    """False: it was stopped before its end."""
     codes: Codes | None
-    """(frames, channels), exactly as the model made them: the voice prompt of the next part. None where it makes none that can be kept."""
+    """The model made exactly these (frames, channels), the voice prompt of the next part. None: it makes none that can be kept."""
     path: Path
     frames: int = 0
     doubt: Doubt = ""

@@ -22,7 +22,7 @@ MEDIA: Final = {
     "mp3": "audio/mpeg", "opus": "audio/ogg", "aac": "audio/aac", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm", "ogg": "audio/ogg",
 }  # fmt: skip
 PCM_RATE: Final = 24_000
-"""The format OpenAI's clients expect of pcm: 24 kHz, 16 bits, mono."""
+"""OpenAI's clients expect pcm to have 24 kHz, 16 bits and one channel."""
 ENDLESS: Final = 0xFFFFFFFF
 
 

@@ -21,7 +21,7 @@ from app.engine.jobs.events import PartDone
 from app.engine.jobs.parts import HEARD, TAKES, is_elsewhere, mark_elsewhere, name_take
 
 TAKES_MOST: Final = 8
-"""The most takes of a part; the oldest go first."""
+"""A part has at most so many takes; the oldest go first."""
 _BOUNDS: Final = Bounds(most_bytes=8 << 20, values=200_000)
 
 
@@ -29,7 +29,7 @@ _BOUNDS: Final = Bounds(most_bytes=8 << 20, values=200_000)
 class Take:
     path: Path
     words: str
-    """As they stood in the script."""
+    """The words are as they stood in the script."""
     text: str
     """The words are as they were spoken, with the speaker's tag."""
     seconds: float
@@ -39,9 +39,9 @@ class Take:
 @dataclass(frozen=True, slots=True)
 class Takes:
     before: str = ""
-    """The job whose script this one's was before."""
+    """This job had the script before."""
     parts: Mapping[int, tuple[Take, ...]] = field(default_factory=dict)
-    """By the part's place, the newest first."""
+    """A part's place leads to its takes, the newest first."""
 
 
 class StoredTake(TypedDict):

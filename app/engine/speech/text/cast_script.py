@@ -21,9 +21,9 @@ from app.engine.speech.text.script_problem import Problem
 from app.engine.speech.text.turns import SENTENCE_S, ScriptPart, Turn
 
 FindLimits = Callable[[str], VoiceLimits]
-"""Finds what a model's voice can take, by the model's id."""
+"""It finds what a model's voice can take, by the model's id."""
 TOGETHER: Final = 2
-"""Voices that a part may have where the model continues voices; elsewhere each has its own."""
+"""A part may have so many voices where the model continues voices; elsewhere each has its own."""
 
 
 def parse_request(request: SpeechRequest, find: FindLimits) -> ParsedScript:

@@ -20,7 +20,7 @@ from app.engine.speech.text.voices import Voice, find_named, is_same
 
 FILE_BYTES: Final = 1 << 20
 ListVoices = Callable[[str], Sequence[Voice]]
-"""That a model can speak with, by its id."""
+"""It lists the voices that a model can speak with, by its id."""
 
 
 class Row(TypedDict, total=False):

@@ -10,13 +10,13 @@ from app.engine.models.voice_limits import NONVERBALS
 from app.engine.speech.text.named_speakers import is_name
 
 NARRATOR: Final = "Narrator"
-"""Whoever speaks before the first name."""
+"""Whoever speaks before the first name is called so."""
 NAMES_MOST: Final = 50
 _BRACKETS: Final = re.compile(r"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{1,6})[ \t]*+|([^\[\]\n:]{1,40}))\]", re.IGNORECASE)
 _AT_LINE: Final = re.compile(r"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{0,39})(?::(?=\s)|：)", re.MULTILINE)
 _WORDS: Final = re.compile(r"\w")
 _ENDS: Final = frozenset(".!?…,\"”'’)]—-:")
-"""Before a tag within a line."""
+"""Within a line, a tag follows one of these."""
 
 
 class Tag(NamedTuple):

@@ -10,7 +10,7 @@ FIGURES: Final = "零一二三四五六七八九"
 TENS: Final = ("", "十", "百", "千")
 MYRIADS: Final = ("", "万", "亿", "万亿")
 LONGEST: Final = 16
-"""Figures; a longer number is read figure by figure, as one is that begins with a zero."""
+"""A number with more figures is read figure by figure, as one is that begins with a zero."""
 MONEY: Final = {"¥": "元", "￥": "元", "$": "美元", "€": "欧元", "£": "英镑"}
 UNITS: Final = {
     "km/h": "公里每小时", "km": "公里", "cm": "厘米", "mm": "毫米", "kg": "公斤", "mg": "毫克", "ml": "毫升", "min": "分钟", "GB": "吉字节", "MB": "兆字节",

@@ -16,9 +16,9 @@ from app.engine.speech.text.turns import Turn
 LEAST_S: Final = 1.0
 """Less says too little of a voice."""
 CUT: Final = (0.55, 0.8)
-"""Fractions of the longest clip allowed, between which a longer clip is cut."""
+"""A longer clip is cut between these fractions of the longest clip allowed."""
 CUT_AFTER_TURN: Final = (0.33, 0.8)
-"""The same where a turn ends: it may be shorter, as it then says exactly its words."""
+"""Where a turn ends, these fractions count: the clip may be shorter, as it then says exactly its words."""
 
 
 def cut_clip(samples: Samples, rate: int, turns: tuple[Turn, ...], whole_s: float, limits: VoiceLimits) -> tuple[Samples, tuple[Turn, ...]]:

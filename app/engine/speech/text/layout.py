@@ -14,9 +14,9 @@ HEADING_S: Final = 0.9
 BREAK_S: Final = 1.5
 """A line of "* * *", "---" or "#" means it."""
 HEADING_MOST: Final = 60
-"""Characters."""
+"""A heading has at most so many characters."""
 WRAPPED_FROM: Final = 50
-"""Characters: a line as long is one of prose."""
+"""A line of so many characters or more is one of prose."""
 WORDS_MOST: Final = 4
 """An item of a list with more words ends a sentence."""
 _BREAK = re.compile(r"(?:[*#~⁂§•=+_-]\s*+){3,}+|[#*~⁂§]")
@@ -40,9 +40,9 @@ _BEGINS = re.compile(r"""["'(\[-]*+[^\W_a-z]""")
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     text: str
-    """In one line."""
+    """All of it stands in one line."""
     pause_before_s: float
-    """The pause that the layout means between this and what comes before, if there is any."""
+    """The layout means so long a pause between this and what comes before; 0: it means none."""
 
 
 def list_paragraphs(text: str, marks_lines: bool) -> tuple[list[Paragraph], float]:

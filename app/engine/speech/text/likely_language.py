@@ -24,7 +24,7 @@ SMALL_WORDS: Final = {
     "nl": "het een en van niet ik je dat op met voor zijn maar ook naar wij zij hij was is de wat deze mijn",
     "pl": "nie się jest na to w z że jak i do ale ja ty on ona dla już czy co",
 }
-"""So common that no two sentences do without them; those of several languages count for each."""
+"""No two sentences do without these common words; those of several languages count for each."""
 _CODES: Final = [(word, code) for code, words in SMALL_WORDS.items() for word in words.split()]
 _WORDS: Final = {word: tuple(code for other, code in _CODES if other == word) for word, _ in _CODES}
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -32,9 +32,9 @@ _CHINESE: Final = re.compile(r"[\u4e00-\u9fff]")
 _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 _TAG: Final = re.compile(r"\[[^\[\]]{0,200}\]|\([^()]{0,200}\)")
 LOOKED_AT: Final = 20_000
-"""Letters from the beginning."""
+"""Only so many letters from the beginning are looked at."""
 LEAST_WORDS, LEAST_SHARE, LEAST_LEAD = 3, 0.2, 1.5
-"""Different small words there have to be, the share of all words that they are, and as many times those of English."""
+"""A language needs so many different small words; they have to be this share of all words, and so many times as many as those of English."""
 
 
 def guess_language(text: str) -> str:

@@ -20,7 +20,7 @@ ORDINALS: Final = {
     "twelve": "twelfth",
 }
 LONGEST: Final = 15
-"""Figures; a longer number is read figure by figure."""
+"""A number with more figures is read figure by figure."""
 
 
 def cardinal(value: int) -> str:

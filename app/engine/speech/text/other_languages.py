@@ -30,18 +30,18 @@ class Language:
     comma: str
     minus: str
     money: Mapping[str, tuple[str, str]]
-    """One and several, by their sign."""
+    """Each sign leads to the word for one and that for several."""
     cents: str
     units: Mapping[str, tuple[str, str]]
     short: Mapping[str, str]
-    """Abbreviations as they are written, with their stops."""
+    """Abbreviations stand here as they are written, with their stops."""
     signs: Mapping[str, str]
     hours: Callable[[int], str] | None = None
-    """The words for a clock's hours, where they are counted otherwise than anything else."""
+    """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
-    """The word for a number before what it counts, where that is another one."""
+    """It gives the word for a number before what it counts, where that is another one."""
     first: str = ""
-    """The day of the month that is an ordinal."""
+    """The first day of a month is called so; empty: its number is said."""
     year: Callable[[int], str] | None = None
     day: Callable[[int], str] | None = None
 

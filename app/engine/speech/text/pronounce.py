@@ -20,9 +20,9 @@ WINDOWS: Final = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4)
 """Each level of the table sees so many letters before and after a letter."""
 EDGE: Final = "#"
 LETTERS_BYTES: Final = 8 << 20
-"""The most that letters.bin may hold, packed or not."""
+"""letters.bin may hold no more, packed or not."""
 SOUNDS_MOST: Final = 64
-"""The most sounds of a word, or of a letter; the starter voice's have up to 18."""
+"""A word, or a letter, has at most so many sounds; those of the starter voice have up to 18."""
 NAMES: Final = (
     "ay", "bee", "see", "dee", "ee", "eff", "jee", "aitch", "eye", "jay", "kay", "ell", "em", "en", "oh", "pee", "cue", "are", "ess", "tee",
     "you", "vee", "doubleyou", "ex", "why", "zee",

@@ -30,18 +30,18 @@ from app.engine.speech.text.script_edits import WORD
 from app.engine.speech.text.script_marks import MARK
 
 Rows = tuple[tuple[str, str], ...]
-"""Words, each with how it is spelt to be spoken."""
+"""Each word comes with how it is spelt to be spoken."""
 ROWS_MOST: Final = 50_000
 WORD_MOST, SPOKEN_MOST, TOKENS_MOST = 60, 200, 8
 CSV_BYTES: Final = 8 << 20
 HEAD: Final = ("word", "spoken")
 SKIPPED_TOLD: Final = 5
 FIELD: Final = Bounds(most_bytes=64 << 10, depth=2, values=4000)
-"""The bounds of what the field of Speak holds: the words of this script."""
+"""The field of Speak, which has the words of this script, may hold no more."""
 _TOKEN: Final = re.compile(f"{WORD.pattern}|[^\\w\\s]")
 _APOSTROPHES: Final = str.maketrans("’‘ʼ", "'''")
 _GOES_ON: Final = re.compile(r"['’‘ʼ](?![sS]\b)\w")
-"""After a match: the word goes on, as can't; Anna's does not."""
+"""After a match, this means that the word goes on, as can't; Anna's does not."""
 _NONVERBAL: Final = re.compile(r"\(\s*+([a-z ]{1,20})\)")
 
 
@@ -64,9 +64,9 @@ _FIELD_ROWS: Final = TypeAdapter(dict[str, str])
 class _Table(NamedTuple):
     exact: Mapping[tuple[str, ...], str]
     loose: Mapping[tuple[str, ...], str]
-    """The words that are not in capitals: they match however they are written."""
+    """Words that are not in capitals match however they are written."""
     lengths: Mapping[str, tuple[int, ...]]
-    """Those that begin with this token have so many, the longest first."""
+    """Words that begin with this token have so many, the longest first."""
 
 
 @functools.lru_cache(maxsize=8)

@@ -25,7 +25,7 @@ BEFORE_MOST: Final = 80
 QUOTES_MOST: Final = 8
 """So many quotes of a paragraph are looked at for a name."""
 LEAST: Final = 2
-"""Quotes with somebody's name; fewer are no dialogue."""
+"""Fewer quotes with somebody's name are no dialogue."""
 
 
 def guess_speakers(text: str) -> list[Edit]:

@@ -28,7 +28,7 @@ class ParsedScript:
     seconds_estimate: float
     pause_after_s: float = 0.0
     actors: tuple[Actor, ...] = ()
-    """Who speaks, by the number of the speaker less one, where the script has a cast (cast_script.py)."""
+    """In a script with a cast (cast_script.py), the number of a speaker less one finds who speaks."""
 
     @property
     def fatal(self) -> tuple[Problem, ...]:

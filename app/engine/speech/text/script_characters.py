@@ -14,7 +14,7 @@ from app.engine.speech.text.written_out import can_read
 
 ACCENTS_MOST = 30
 LATIN: Final = frozenset({"en", "de", "es", "fr", "it", "nl", "pt"})
-"""Languages written in Latin letters: to a voice that speaks another one too, no character is strange."""
+"""These languages are written in Latin letters: to a voice that speaks another one too, no character is strange."""
 PLAIN = str.maketrans(
     {
         **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("‘’‚‛′`´", "'"), **dict.fromkeys("–—―", " - "), "−": "-", "‐": "-", "‑": "-",

@@ -14,11 +14,11 @@ from app.engine.speech.text.script_marks import MARK
 from app.engine.speech.text.turns import ScriptPart
 
 WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|(?:(?![\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])[^\W_])+")
-"""A word, or a character of a script that puts no blanks between words."""
+"""It finds a word, or a character of a script that puts no blanks between words."""
 _ENDS: Final = re.compile(r"[.!?。！？\n]")
 _BLANKS: Final = re.compile(r"(?<=[ \n]) +")
 REACH: Final = 24
-"""Words that are looked through for the place where script and parts agree again, as after a number that was written out."""
+"""So many words are looked through for the place where script and parts agree again, as after a number that was written out."""
 
 
 class Place(NamedTuple):

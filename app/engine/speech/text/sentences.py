@@ -35,7 +35,7 @@ _TOLD = re.compile(
     rf"\s*+(?!(?:He|She|They|We|It|You)\b)(?:(?:[A-Z][\w.'-]{{0,19}}+|the|his|her|my|old|young|little) ){{1,4}}(?:{_VERBS})\b"
 )
 BEFORE_MOST: Final = 40
-"""Characters before a full stop that are looked at."""
+"""So many characters before a full stop are looked at."""
 
 
 def split_sentences(text: str) -> list[str]:

@@ -12,10 +12,10 @@ VOWELS: Final = {
     "aa": "aA", "ae": "qQ", "ah": "uU", "ao": "oO", "aw": "xX", "ax": "@#", "ay": "iI", "eh": "eE", "er": "^R", "ey": "=Y",
     "ih": "~J", "iy": "$W", "ow": ";V", "oy": ":L", "uh": "_G", "uw": "/K",
 }  # fmt: skip
-"""Each vowel's characters: without stress and with it."""
+"""Each vowel has two characters: one without stress and one with it."""
 MARKS: Final = ".,?!"
 SIGNS: Final = "".join([*CONSONANTS.values(), *VOWELS.values()])
-"""All of them: a table learned with others is of no use here."""
+"""A table learned with other characters is of no use here."""
 
 
 def sign(phone: str, stressed: bool) -> str:

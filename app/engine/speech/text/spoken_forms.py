@@ -38,14 +38,14 @@ ABBREVIATIONS: Final = {
     "maj": "major", "cpl": "corporal", "adm": "admiral", "cmdr": "commander", "supt": "superintendent", "co": "company", "corp": "corporation",
     "bros": "brothers", "esq": "esquire", "cf": "compare", "viz": "namely",
 }  # fmt: skip
-"""Written with a full stop after them."""
+"""They are written with a full stop after them."""
 BARE: Final = {name: ABBREVIATIONS[name.lower()] for name in ("Mr", "Mrs", "Ms", "Dr", "Prof", "vs")} | {
     "OK": "okay", "ok": "okay", "PhD": "P H D", "Wi-Fi": "wifi", "WiFi": "wifi", "COVID": "covid", "tsp": "teaspoon", "tbsp": "tablespoon",
 }  # fmt: skip
 ENDING: Final = frozenset({"etc", "a.m", "p.m", "inc", "ltd", "jr", "sr", "co", "corp", "bros", "esq"})
-"""Abbreviations that may end a sentence, as initials may: their stop stays before a capital or the end."""
+"""These abbreviations may end a sentence, as initials may: their stop stays before a capital or the end."""
 SPELLED: Final = _words("ESPN HDMI IEEE NAACP NYPD OECD UCLA USAF USDA YMCA")
-"""Capitals that are read by their letters although they are long and have a vowel."""
+"""These capitals are read by their letters although they are long and have a vowel."""
 SHORT_WORDS: Final = _words(
     """A ACT ADD AGE AGO AIR ALL AM AN AND ANY ARE ARM ART AS ASK AT ATE AWAY BAD BAG BE BED BIG BOX BOY BUT BUY BY CAN CAR CAT CUP CUT DAD DAY
     DID DIE DO DOG DON DRY EAR EAT EGG END EYE FAR FAT FEW FIT FIX FLY FOR FUN GET GO GOD GOT GUN HAD HAS HAT HE HER HEY HI HIM HIS HIT HOT HOW
@@ -53,9 +53,9 @@ SHORT_WORDS: Final = _words(
     OIL OLD ON ONE OR OUR OUT OWN PAY PEN PER PET PUT RAN RAW RED RUN SAD SAT SAW SAY SEA SEE SET SEX SHE SIR SIT SIX SKY SO SON SUN TAX TEA TEN
     THE TIE TO TOO TOP TOY TRY TWO UP US USE VAN WAR WAS WAY WE WET WHO WHY WIN WON YES YET YOU"""
 )
-"""Capitals of two or three letters that are words. NASA and its like are words as well: they have a vowel and four letters."""
+"""These capitals of two or three letters are words. NASA and its like are words as well: they have a vowel and four letters."""
 SAID: Final = _words("AIDS PIN RAM ROM SIM GIF")
-"""Short capitals that are read as a word though they are none."""
+"""These short capitals are read as a word though they are none."""
 SIGNS: Final = {
     "&": " and ", "+": " plus ", "=": " equals ", "@": " at ", "%": " percent ", "×": " times ", "÷": " divided by ", "±": " plus or minus ",
     "≠": " is not ", "≤": " at most ", "≥": " at least ", "≈": " about ", "¥": " yen ", "¢": " cents ", "§": " section ", "²": " squared ",
@@ -74,9 +74,9 @@ NUMBERED: Final = {
     "no": "number", "nos": "numbers", "p": "page", "pp": "pages", "ch": "chapter", "chap": "chapter", "fig": "figure", "figs": "figures",
     "sec": "section", "c": "circa", "ca": "circa", "l": "line", "ll": "lines", "art": "article", "bk": "book", "vols": "volumes", "apt": "apartment",
 }  # fmt: skip
-"""Read so before a number, with a full stop after them."""
+"""Before a number, these are read so if a full stop follows them."""
 PARTS: Final = {2: "half", 4: "quarter"}
-"""Parts of a whole that are not called by their ordinal."""
+"""These parts of a whole are not called by their ordinal."""
 PARTED: Final = (*range(2, 11), 12, 16, 20, 32, 64, 100, 1000)
 CARDINAL_BEFORE: Final = _words(
     """Act Apollo Appendix Article Book Bowl Chapter Class Division Episode Fantasy Figure Grade Level Mark Number Part Phase Rocky Scene Section Stage
@@ -86,7 +86,7 @@ ORDINAL_BEFORE: Final = _words(
     """Alexander Alfonso Benedict Catherine Charles Christian Clement Edward Elizabeth Ferdinand Francis Frederick George Gregory Gustav Henry Innocent
     Ivan James John Juan Leo Louis Mary Napoleon Nicholas Otto Paul Peter Philip Pius Ptolemy Ramses Richard Wilhelm William"""
 )
-"""Before a Roman number: what is counted, and names of kings and popes."""
+"""A Roman number counts what CARDINAL_BEFORE names; after these, it is that of a king or pope."""
 STARTERS: Final = _words(
     """A After Although And As At Because Before But By Did Do Every For From Had Have He Her His How I If In Is It Its My No Nobody Not Now On Our
     Perhaps She So That The Their Then There These They This Those Though Was We Were What When Where Which While Who Why With Yes You Your"""
@@ -120,4 +120,4 @@ FOLDED: Final = str.maketrans({
     "№": "No. ",
 })  # fmt: skip
 HUMMED: Final = {"hm": "hum", "mm": "um", "shh": "shush", "pst": "pist", "psst": "pist", "brr": "burr", "grr": "gurr", "tsk": "tisk"}
-"""Sounds that people write, their repeated letters apart."""
+"""People write these sounds, and repeat letters in them at will."""

@@ -9,7 +9,7 @@ from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text.turns import ScriptPart, Turn
 
 CUT: Final = 0.97
-"""The share of a part's sound that has to be there for it to count as whole: parts fade into each other."""
+"""A part counts as whole if this share of its sound is there: parts fade into each other."""
 SLOWEST_BYTES_PER_S: Final = 6.0
 
 

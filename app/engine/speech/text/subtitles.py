@@ -23,7 +23,7 @@ Format = Literal["srt", "vtt"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 MEDIA: Final = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 LINE_MOST: Final = 42
-"""Letters of a line, of which two are shown at once; a longer sentence is shown bit by bit."""
+"""A line has at most so many letters, and two are shown at once; a longer sentence is shown bit by bit."""
 WIDE: Final = "\u3000"
 """From here on signs have no blanks between them: Chinese and Japanese."""
 _TAGGED: Final = re.compile(r"\[[^\[\]]{1,40}\] ?")
@@ -35,7 +35,7 @@ class Cue:
     end_s: float
     text: str
     words: tuple[Cue, ...] = ()
-    """Its words, where it is known when each is said."""
+    """Words are here where it is known when each is said."""
 
 
 class StoredCue(TypedDict):

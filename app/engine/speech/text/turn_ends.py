@@ -18,7 +18,7 @@ WINDOW_S: Final = 0.05
 LOWEST_HZ, HIGHEST_HZ = 70, 400
 SURELY_VOICED: Final = 0.6
 QUIET: Final = 0.03
-"""The share of the loud hops' amplitude below which nobody speaks."""
+"""Below this share of the loud hops' amplitude nobody speaks."""
 LEAST_PAUSE_S, LONG_PAUSE_S = 0.08, 0.3
 COMPARED_S: Final = 1.0
 """So much sound on either side of a pause has its pitch compared."""

@@ -19,9 +19,9 @@ NAME_BYTES = 3
 """A letter read by its name takes as long as a word of so many bytes more."""
 SENTENCE_S: Final = 0.3
 CLAUSE_S: Final = 0.1
-"""Pauses between parts: after a sentence, and where one had to be cut."""
+"""Parts pause for SENTENCE_S after a sentence, and this long where one had to be cut."""
 SHORT: Final = 0.3
-"""The share of the length to aim at below which a part is short: it is joined to a neighbour, if both fit."""
+"""A part below this share of the length to aim at is short: it is joined to a neighbour, if both fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Turn:
     speaker: int
     text: str
     name: str = ""
-    """The speaker's name, in a script with a cast."""
+    """Speakers have names in a script with a cast."""
 
     def __str__(self) -> str:
         return f"[{self.name or f'S{self.speaker}'}] {self.text}"
@@ -39,7 +39,7 @@ class Turn:
 class Pause:
     seconds: float
     layout: bool = False
-    """Whether a paragraph, a heading or a break means it, and no mark: beside a mark it counts nothing, of two the longer one counts."""
+    """True: a paragraph, a heading or a break means it, and no mark. Beside a mark it counts nothing, of two the longer one counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ScriptPart:
 
     turns: tuple[Turn, ...]
     seconds: float
-    """A forecast."""
+    """The seconds are only forecast."""
     pause_before_s: float = 0.0
     model: str = ""
     """It speaks the part; empty stands for the request's."""
@@ -86,7 +86,7 @@ class _Atom:
     seconds: float
     bytes: int
     ends: bool
-    """Whether a sentence ends with it."""
+    """True: a sentence ends with it."""
 
 
 @dataclass(slots=True)
@@ -240,7 +240,7 @@ _MARK = re.compile(r"""(?:[;:!?]|(?<=[a-z]{3})\.|\.\.\.)["')\]]*+(?=\s)|(?<=\s)-
 _JOINED_CLAUSE = re.compile(rf""",["')]*+(?=\s(?:{_JOINING})\b)""")
 _COMMA = re.compile(rf""",["')]*+(?=\s(?:(?:{_RELATING}|{_BEGINNING})\b|\w++(?<=ing)\b))""")
 _LISTING_COMMA = re.compile(r""",["')]*+(?=\s)""")
-"""Also between two adjectives, as in "a slow, ceremonious pace"."""
+"""Such commas also stand between two adjectives, as in "a slow, ceremonious pace"."""
 _JOINING_WORD = re.compile(rf"\s(?=(?:(?:{_RELATING}) (?=wh))?+(?:{_JOINING})\b){_AFTER_NO_RELATING}")
 _RELATING_WORD = re.compile(rf"\s(?=(?:{_RELATING})\b)")
 _BLANK = re.compile(r"\s")
@@ -256,11 +256,11 @@ _AMOUNT = re.compile(
     rf"\b{_NUMBER}(?:,? (?:{_COUNTED})\b(?:,? (?:and )?{_NUMBER} (?:{_COUNTED})\b)*+| (?!(?:{_JOINING}|{_RELATING})\b)\w++)?+"
     rf"|(?<![\w$£€.,])[$£€]?\d\S{{0,30}}+(?: (?=[^\s\d]{{0,2}}\d|(?:{_COUNTED})\b)\S{{1,30}}+)++"
 )
-"""An amount in words or figures, with its units or what is counted."""
+"""It finds an amount in words or figures, with its units or what is counted."""
 AMOUNT_MOST: Final = 60
-"""Letters on either side of a place that are looked at for one."""
+"""So many letters on either side of a place are looked at for one."""
 LEAST: Final = 0.4
-"""The least of an equal share: no piece is shorter where there is a choice."""
+"""No piece is shorter than this share of an equal one where there is a choice."""
 
 
 def cut_sentence(text: str, aim: int, most: int, measure: Callable[[str], float]) -> Iterator[str]:

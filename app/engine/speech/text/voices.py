@@ -38,13 +38,13 @@ from app.engine.speech.text.turns import Turn
 
 GOOD_S = (5.0, 10.0)
 NAME_MOST, ABOUT_MOST = 60, 400
-"""Letters of a voice's name, and of what is said of it."""
+"""A voice's name, and what is said of it, have at most so many letters."""
 FORMER_MOST: Final = 8
-"""Earlier names of a voice that are kept."""
+"""So many earlier names of a voice are kept."""
 REMOVED: Final = "removed-voices"
-"""A folder of the scratch's: voices that were removed, so that it can be undone."""
+"""Removed voices lie in this folder of the scratch's, so that their removal can be undone."""
 REMOVED_S: Final = 86_400
-"""So long at least."""
+"""They lie there for so long at least."""
 RECORDING: Final = say_to_all("voice.recording", "The recording")
 RESULT: Final = say_to_all("voice.result", "The sound kept from one of your results")
 
@@ -65,11 +65,11 @@ class Voice:
     prompt: VoicePrompt
     seconds: float
     spoken_by: str | None
-    """The model that spoke it, "" for any other recording; None: saved before Hearth recorded this."""
+    """This model spoke it; "": it is any other recording; None: it was saved before Hearth recorded this."""
     about: str = ""
     """Its owner says this of it."""
     formerly: tuple[str, ...] = ()
-    """Names that it had; casts, presets and programs may still call it so."""
+    """It had these names; casts, presets and programs may still call it so."""
 
 
 def find_named(name: str, offered: Sequence[Voice]) -> Voice | None:

@@ -129,7 +129,7 @@ _FIGURE_RULES: Final[_Rules] = (
     (_NUMBERED, said_matches.numbered),
     (_NUMBER, lambda found: f" {said_matches.number(found)} "),
 )
-"""Only for a text with figures, as most sentences have none."""
+"""They run only on a text with figures, as most sentences have none."""
 _WORD_RULES: Final[_Rules] = (
     (_TAGGED, "hashtag "),
     (_REIGN, said_matches.reign),
@@ -143,7 +143,7 @@ _WORD_RULES: Final[_Rules] = (
     (_FILE_DOT, " dot "),
     (_JOINED, " "),
 )
-"""In this order: a rule sees what the earlier ones left."""
+"""Their order matters: a rule sees what the earlier ones left."""
 
 
 def has_lower(text: str) -> bool:

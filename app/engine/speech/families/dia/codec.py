@@ -12,9 +12,9 @@ from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.sound.sound import Samples
 
 OVERLAP_FRAMES = 12
-"""The decoder's reach to either side: with 8 the error is 5e-6, with 12 it is zero."""
+"""The decoder reaches this far to either side: with 8 the error is 5e-6, with 12 it is zero."""
 MOST_FRAMES = 127
-"""Per call: with more, older Metal fails with "Output channels > 65536". It also keeps memory small."""
+"""A call decodes no more: with more, older Metal fails with "Output channels > 65536". It also keeps memory small."""
 
 
 class Codec:

@@ -22,13 +22,13 @@ class PartInput:
     """What one part is decoded from."""
 
     text: torch.Tensor
-    """Token ids."""
+    """The text comes as token ids."""
     prompt: torch.Tensor | None
-    """Codes (frames, channels) of the sound that comes before the part."""
+    """These codes (frames, channels) are of the sound that comes before the part."""
     sampling: Sampling
     seed: int
     new_rows: int
-    """At most, including the delay."""
+    """No more rows are made than these, which include the delay."""
     least_frames: int = 0
     """It does not end before these."""
 
@@ -38,11 +38,10 @@ class DecodingState:
     """What resuming a part with exactly the same rows takes."""
 
     rows: torch.Tensor
-    """The new ones, delayed."""
+    """Only the new rows are kept, delayed as they are made."""
     generator: torch.Tensor
     ended: int | None
     frames_sent: int
-    """Frames already sent as sound."""
 
 
 def read_state(saved: dict[str, Any]) -> DecodingState | None:

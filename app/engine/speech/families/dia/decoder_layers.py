@@ -16,17 +16,17 @@ class _Memory:
     """What one layer remembers of a part."""
 
     keys: Tensor
-    """The keys of the rows so far (batch, heads, rows, width), preallocated."""
+    """The keys of the rows so far (batch, heads, rows, width) lie in memory set aside for all rows."""
     values: Tensor
     text_keys: Tensor
-    """The keys of the text (1, heads, length, width)."""
+    """The keys of the text have the shape (1, heads, length, width)."""
     text_values: Tensor
     unguided: Tensor | None
     """Attention to an empty text adds this (1, width), if there is guidance."""
 
 
 _Attend = Callable[[_Memory, Tensor, Tensor, Tensor], Tensor]
-"""Remembers keys and values, and lets queries see them with those before; each (batch, heads, rows, width)."""
+"""It remembers keys and values, and lets queries see them with those before; each has the shape (batch, heads, rows, width)."""
 
 
 class DecoderLayers:

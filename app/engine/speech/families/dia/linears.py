@@ -14,9 +14,9 @@ from app.compat.kernels.few_lines import choose_way
 from app.compat.planning.types import Product
 
 _BLOCK: Final = 1 << 20
-"""Numbers that a processor widens at a time: 4 MiB in float32, which its caches hold. A card widens a whole layer."""
+"""A processor widens so many numbers at a time: 4 MiB in float32, which its caches hold. A card widens a whole layer."""
 PINNED_AT_MOST: Final = 0.25
-"""Share of the free memory for weights that are sent for each row; what is locked there cannot be swapped."""
+"""Weights that are sent for each row may lock this share of the free memory; what is locked there cannot be swapped."""
 
 
 class Scratch:

@@ -11,7 +11,7 @@ from app.engine.models.loading.packed_linears import Bits, FewLinesLinear, pack_
 from app.engine.speech.families.dia.linears import move_others, runs_once
 
 KEPT_WHOLE: Final = "logits_dense"
-"""The layer whose numbers are the answer."""
+"""This layer's numbers are the answer."""
 
 
 def pack_voice(model: Any, bits: Bits, device: str, stored: torch.dtype, compute: torch.dtype, product: Product = "torch") -> None:

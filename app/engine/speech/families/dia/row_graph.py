@@ -13,10 +13,10 @@ from app.engine.models.loading.capture_failed import CaptureFailed
 from app.engine.speech.families.dia.decoder_layers import DecoderLayers
 
 BUCKET: Final = 256
-"""Rows by which one graph reaches further than the one before: attention reads up to so many for nothing, and a capture takes a few
-rows' time. A multiple of 8, as torch's kernels want masks to lie."""
+"""Each graph reaches so many rows further than the one before: attention reads up to so many for nothing, and a capture takes a few
+rows' time. It is a multiple of 8, as torch's kernels want masks to lie."""
 WARM_UPS: Final = 2
-"""Runs before a capture, which may neither make handles nor choose kernels."""
+"""So many runs come before a capture, which may neither make handles nor choose kernels."""
 
 
 def round_up(rows: int) -> int:

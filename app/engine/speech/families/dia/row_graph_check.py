@@ -30,7 +30,7 @@ from app.engine.speech.families.dia.row_graph import BUCKET, GraphedRows
 LAYERS: Final = 2
 """So many of Dia's 18 layers are tried, at their full width: what a graph spares is spared in each."""
 BEFORE: Final = BUCKET - 3
-"""Rows at the start, so that the third of those compared is the last of its graph."""
+"""So many rows come first, so that the third of those compared is the last of its graph."""
 COMPARED: Final = 8
 WITHIN: Final[dict[Dtype, float]] = {"float32": 1e-3, "float16": 5e-2, "bfloat16": 2e-1}
 """On a processor a right graph is off by 2e-5 in float32, and one that always writes the same row by about 1."""

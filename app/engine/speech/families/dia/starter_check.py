@@ -47,4 +47,4 @@ PARTS: Final = (
     ("voice-row", "", "DiaForConditionalGeneration", decode_row),
     ("codec", "codec", "DacModel", decode_sound),
 )
-"""Each with its name among the verdicts, its folder in the voice's, and its class in transformers."""
+"""Each has its name among the verdicts, its folder in the voice's, and its class in transformers."""

@@ -16,8 +16,8 @@ from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.speech.sound.sound import Samples
 
 BLOCK: Final = 8
-"""Frames that are decoded at once, always from a multiple of this on: the same sums, whatever pieces are asked for. Two thirds of a second: with
-fewer, a frame takes a third longer, as each block computes anew what its convolutions reach back for."""
+"""So many frames are decoded at once, always from a multiple of this on: the sums are the same, whatever pieces are asked for. They last two
+thirds of a second: with fewer, a frame takes a third longer, as each block computes anew what its convolutions reach back for."""
 FADE_S: Final = 0.005
 """A decoder that begins starts with a small step, heard as a click."""
 LOUD_S: Final = 0.02
@@ -31,13 +31,13 @@ class _Reached:
     """What the decoder remembers after whole blocks of a part."""
 
     latents: Tensor
-    """The latents of those blocks (frames, width)."""
+    """Decoding goes on from here only if the part begins with these (frames, width)."""
     cache: Any
-    """The transformer's keys and values."""
+    """The transformer goes on from these keys and values."""
     rows: Tensor
-    """The last ones that the transformer made (1, rows, width), as many as the convolutions after it look back."""
+    """The transformer made these last (1, rows, width), as many as the convolutions after it look back."""
     samples: Samples
-    """The sound of the last block."""
+    """Only the last block's sound is kept."""
 
 
 class Codec:

@@ -20,7 +20,7 @@ PHONON: Final = "gradium_phonon_tts"
 NAMES: Final = {PHONON: "Phonon", "pocket_tts": "Pocket TTS"}
 SPEAKERS: Final = 4
 KEYS: Final = 512
-"""A voice of 10 seconds, a part of 16, and its text."""
+"""A voice of 10 seconds, a part of 16, and its text take so many."""
 TOKENS: Final = 64
 
 

@@ -11,9 +11,9 @@ from app.engine.speech.text.written_out import say_out
 
 _CLOSERS: Final = "\"' "
 _SIDES: Final = re.compile(r"[()\[\]{}<>|;]")
-"""Also those that write the model's own signs."""
+"""Some of these also write the model's own signs."""
 _BETWEEN: Final = re.compile(r"(?<![\s,])[\s,]++([.!?:]?)")
-"""Blanks and commas, with the mark after them."""
+"""It finds blanks and commas, with the mark after them."""
 
 
 def prepare_text(texts: Iterable[str], language: str, spelled: frozenset[str]) -> str:

@@ -19,7 +19,7 @@ VOICES_MOST: Final = 500
 NAME_MOST: Final = 60
 LINE: Final = Bounds(most_bytes=1 << 14, depth=4, values=100)
 FRAMES_MOST: Final = 1000
-"""The most frames of a voice: 80 seconds."""
+"""A voice has at most so many frames, which last 80 seconds."""
 SIDEWAYS: Final = "speaker_wavs"
 """Such a tensor holds a number of each frame a row, the others a frame."""
 DEFAULT: Final = ("Default", "default-voice.safetensors")

@@ -19,12 +19,12 @@ LANGUAGES: Final = ("en", "zh")
 RATE: Final = 24_000
 RATIOS: Final = (2, 2, 4, 5, 5, 8)
 FRAMES_MOST: Final = 600
-"""The most frames of a run: 80 seconds."""
+"""A run has at most so many frames, which last 80 seconds."""
 KEYS: Final = 640
-"""A voice of 15 seconds, a part of 30, and its text."""
+"""A voice of 15 seconds, a part of 30, and its text take so many."""
 TOKENS: Final = 256
 TOWERS: Final = ("model.audio_tower.", "model.semantic_tokenizer_encoder.")
-"""Its codec and what hears its own sound."""
+"""The first is its codec; the other hears its own sound."""
 SCHEDULER: Final = "DPMSolverMultistepScheduler"
 BETAS: Final = "squaredcos_cap_v2"
 AIM: Final = "v_prediction"
@@ -38,7 +38,7 @@ class Manner:
     steps: int
     """A frame is made from noise in so many steps."""
     noises: int
-    """Levels of noise that its diffusion head was taught."""
+    """Its diffusion head was taught so many levels of noise."""
     loudness_db: float
     """A recording is heard this loud, beside a full scale."""
 

@@ -9,7 +9,7 @@ from typing import Final
 SYSTEM: Final = (
     " Transform the text provided by various speakers into speech output, utilizing the distinct voice of each respective speaker.\n"
 )
-"""The words that the model was taught with."""
+"""The model was taught with these words."""
 VOICE: Final = " Voice input:\n Speaker 0:"
 """It stands before the frames of a voice."""
 TEXT: Final = " Text input:\n Speaker 0: {said}\n Speech output:\n"

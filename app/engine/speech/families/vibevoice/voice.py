@@ -29,7 +29,7 @@ from app.engine.speech.family import PartTask, Voice
 from app.engine.speech.sound.spoken_parts import Codes
 
 HEARD_MOST: Final = 8
-"""Voices that are kept as the model has read them: a part begins where the last one with its voice did."""
+"""So many voices are kept as the model has read them: a part begins where the last one with its voice did."""
 
 
 @dataclass(frozen=True, slots=True)
