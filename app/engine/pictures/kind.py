@@ -39,9 +39,9 @@ from app.engine.pictures.prompts.alternatives import choose_words
 STEP_PIXELS: Final = 64
 SMALLEST_PIXELS: Final = 128
 SIDE_PX: Final = 1024
-"""Assumed where the model chooses the size."""
+"""Where the model chooses the size, half of this is taken for a side."""
 PNG_SHARE: Final = 0.3
-"""Size of a PNG with few details, relative to its uncompressed pixels."""
+"""A PNG with few details takes this share of its uncompressed pixels."""
 
 
 class PictureKind:

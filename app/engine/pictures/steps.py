@@ -25,7 +25,7 @@ CARD_PIXELS: Final = 512 * 512
 PROCESSOR_PIXELS: Final = 256 * 256
 """A small model's picture on the processor has no more pixels, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
 ALL_SHARE: Final = 0.72
-"""Time of as many at once on the processor, decoded, as a share of one by one (docs/speed-pictures.md)."""
+"""As many at once, decoded, take this share of the time of one by one on the processor (docs/speed-pictures.md)."""
 _WEIGHED: Final = (
     "width",
     "height",

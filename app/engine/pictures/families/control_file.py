@@ -20,11 +20,11 @@ from app.engine.models.model_folder import check_part
 
 _KIND: Final = "ControlNetModel"
 _SHARED: Final = ("in_channels", "cross_attention_dim", "block_out_channels", "layers_per_block", "addition_embed_type")
-"""Settings in which it has to be as the UNet: what it is given, and what it hands on."""
+"""In these settings it has to be as the UNet: in what it is given, and in what it hands on."""
 _HINT: Final = "controlnet_cond_embedding."
 _FIRST_ORIGINAL: Final = "input_hint_block.0.weight"
 _SIZES: Final = {f"linear_{place}.{kind}": f"{2 * place - 2}.{kind}" for place in (1, 2) for kind in ("weight", "bias")}
-"""Layers of SDXL that read the picture's size; the library converts none of them."""
+"""These layers of SDXL read the picture's size; the library converts none of them."""
 _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
 """The library raises these for settings and weights that make no control model."""
 

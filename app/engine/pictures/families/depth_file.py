@@ -18,7 +18,7 @@ from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.model_folder import check_part
 
 SIDE: Final = 518
-"""Pixels of the shorter side that it sees, as in its training; a long picture is seen smaller."""
+"""It sees so many pixels of the shorter side, as in its training; a long picture is seen smaller."""
 LONGER_MOST: Final = 2 * SIDE
 PATCH: Final = 14
 _MEAN: Final = (0.485, 0.456, 0.406)

@@ -10,7 +10,7 @@ import psutil
 import torch
 
 PINNED_AT_MOST: Final = 0.25
-"""Share of the free memory for weights that are sent at each step; what is locked there cannot be swapped."""
+"""Weights that are sent at each step may lock this share of the free memory; what is locked there cannot be swapped."""
 
 
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)

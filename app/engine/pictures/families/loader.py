@@ -38,7 +38,7 @@ from app.engine.pictures.families.lora_file import Scales, read_adapter, read_lo
 from app.engine.pictures.families.parts_on_disk import DiskParts
 
 FEW_STEPS: Final = "few-steps"
-"""The adapter with which a model needs only 4 to 8 steps."""
+"""With this adapter a model needs only 4 to 8 steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from app.engine.pictures.families.parts_on_disk import DiskParts
 CONTROL: Final = "controlnet"
 """It runs before each step of the denoiser, in its precision and beside it."""
 SHARED_MEMORY: Final = ("cpu", "mps")
-"""Devices that use the computer's memory: only moving an idle part to disk frees any."""
+"""These devices use the computer's memory: only moving an idle part to disk frees any."""
 
 
 def find_precision(plan: Plan, name: str) -> Precision:
@@ -161,7 +161,7 @@ def configure_vae(vae: Any, plan: Plan) -> None:
 
 _LARGE_LAYERS: Final = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
 _KEEP_WIDE: Final = ("norm", r"\.wo$", r"^t_embedder\.", r"\.patch_embedding$")
-"""Names of norms, and of layers whose parent casts their input to the dtype of their weight (in T5, Z-Image and CLIP that sees)."""
+"""Norms stay wide, and so do layers whose parent casts their input to the dtype of their weight (in T5, Z-Image and CLIP that sees)."""
 
 
 class _Widening(LayerwiseCastingHook):
@@ -199,7 +199,7 @@ def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dt
 
 
 _HALVED: Final = "halved"
-"""Marks a block that computes in float16 between others in float32."""
+"""A block marked so computes in float16 between others in float32."""
 
 
 def halve_blocks(unet: torch.nn.Module) -> None:
@@ -217,7 +217,7 @@ def halve_blocks(unet: torch.nn.Module) -> None:
 
 
 _TIMESTEP: Final = "timestep"
-"""Never cast: bfloat16 cannot tell 999 from 1000."""
+"""It is never cast: bfloat16 cannot tell 999 from 1000."""
 
 
 _TWO_STREAMS: Final = ("FluxTransformerBlock", "Flux2TransformerBlock")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 Unpack = Callable[[Any, torch.Tensor, int, int], torch.Tensor]
-"""(pipeline, latents, height, width) -> latents for the VAE, [1, C, h, w]."""
+"""It gets pipeline, latents, height and width, and makes latents for the VAE, [1, C, h, w]."""
 
 
 def _unscale(pipe: Any, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:

@@ -10,7 +10,7 @@ from PIL import Image
 from app.base.foreign_formats import decode, open_picture
 
 SIDE_MOST: Final = 4096
-"""Pixels of the largest picture that may be asked for: a small file can become gigabytes where it is shown."""
+"""The largest picture that may be asked for has so many pixels a side: a small file can become gigabytes where it is shown."""
 
 
 def is_picture(path: Path) -> bool:

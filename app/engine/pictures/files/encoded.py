@@ -31,7 +31,7 @@ class Wanted:
     format: Format = "png"
     quality: int = QUALITY
     size: tuple[int, int] | None = None
-    """None: as it was painted."""
+    """None: it stays as it was painted."""
 
     def changes(self, path: Path) -> bool:
         """Whether the file itself is not yet what was asked for."""

@@ -19,16 +19,16 @@ class Names:
     """What a program calls each setting."""
 
     mark: str
-    """A field that it alone writes."""
+    """It alone writes this field."""
     prompt: str
     negative: str
     guidance: tuple[str, ...]
-    """The first that is there: what FLUX is told goes before the other one, which is 1 then."""
+    """The first that is there counts: what FLUX is told goes before the other one, which is 1 then."""
     sampler: str
     schedule: str = "scheduler"
     strength: str = ""
     within: str = ""
-    """The field that holds all of them; empty: they stand at the top."""
+    """This field holds all of them; empty: they stand at the top."""
     usual: Mapping[str, Any] = field(default_factory=dict)
     """It always writes these, and they change nothing."""
 
@@ -41,7 +41,7 @@ PROGRAMS: Final = (
     ),
     Names("positive_prompt", "positive_prompt", "negative_prompt", ("guidance", "cfg_scale"), "scheduler", "", strength="strength"),
 )  # fmt: skip
-"""Fooocus, SwarmUI, InvokeAI."""
+"""Fooocus, SwarmUI and InvokeAI write these, in this order."""
 
 
 def read_json(text: str) -> RestoredSettings:

@@ -25,7 +25,7 @@ ADD_REFERENCE: Final = say_to_all("restore.reference", "This picture was painted
 class RestoredSettings:
     request: PictureRequest
     notes: tuple[Sentence, ...] = ()
-    """Notes on what could not be restored."""
+    """They tell what could not be restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,17 @@ class Found:
     prompt: str
     negative: str
     loras: tuple[tuple[str, float], ...]
-    """Names and weights."""
     numbers: dict[str, Any]
-    """By Hearth's names, as the program wrote them; None where it has none."""
+    """Hearth's names lead to what the program wrote; None where it has none."""
     sampler: str
     model: str
     strength: Any
     from_picture: bool
     masked_only: bool = False
     guided: bool = False
-    """By another picture."""
+    """True: another picture guided this one."""
     lost: tuple[str, ...] = ()
-    """What changed the picture and Hearth cannot do, in the program's words."""
+    """This changed the picture, and Hearth cannot do it; the words are the program's."""
 
 
 def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
@@ -56,11 +55,11 @@ def list_by_hand(request: PictureRequest) -> tuple[Sentence, ...]:
 
 
 TEXT_MOST: Final = 200_000
-"""Letters of A1111's text that are read: no prompt is longer."""
+"""No more letters of A1111's text are read: no prompt is longer."""
 GRAPH: Final = Bounds(most_bytes=8 << 20, depth=32, values=200_000)
-"""The largest graph of ComfyUI that is read."""
+"""No larger graph of ComfyUI is read."""
 VISITS_MOST: Final = 1000
-"""Nodes looked at on the way to a prompt."""
+"""So many nodes are looked at on the way to a prompt."""
 # Linear: every quantifier is possessive, so that no letter is tried in two ways.
 _SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
 _STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
@@ -73,11 +72,11 @@ SAMPLERS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Map A1111's and ComfyUI's sampler names to Hearth's."""
 AUTOMATIC: Final = ("", "automatic")
-"""Samplers that leave it to the model."""
+"""These samplers leave it to the model."""
 USUAL: Final = ("", "automatic", "normal", "simple", "uniform", "sgm uniform", "sgm_uniform")
-"""Schedules as Hearth's samplers have them, or near."""
+"""Hearth's samplers have these schedules, or near ones."""
 NOTHING: Final = ("", "0", "0.0", "1", "none", "false", "default (model)", "automatic", "[]")
-"""Values of a setting that changes nothing."""
+"""A setting with one of these values changes nothing."""
 LOST: Final = {
     "clip skip": "Clip skip", "refiner": "Refiner", "variation seed": "Variation seed", "face restoration": "Face restoration", "tiling": "Tiling",
     "vae": "VAE", "hires prompt": "Hires prompt", "hires steps": "Hires steps", "hires upscaler": "Hires upscaler", "adetailer model": "ADetailer model",
@@ -86,7 +85,7 @@ LOST: Final = {
     "variationseed": "Variation seed", "seamlesstileable": "Tiling", "seamless_x": "Tiling", "hrf_enabled": "High resolution fix", "styles": "Styles",
     "stop_at_clip_layer": "Clip skip",
 }  # fmt: skip
-"""Settings that change a picture and that Hearth does not have, by A1111's and Forge's names, then those of other programs."""
+"""Hearth lacks these settings, which change a picture: first come A1111's and Forge's names for them, then those of other programs."""
 
 
 def read_a1111(text: str) -> RestoredSettings:
@@ -193,7 +192,7 @@ def list_lost(told: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 _PARTS: Final = ("noise", "guider", "sampler", "sigmas")
-"""Links of a custom sampler to the nodes that hold a part of its settings each."""
+"""By these links a custom sampler leads to the nodes that hold a part of its settings each."""
 
 
 def _gather_settings(graph: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 _INNER: Final = re.compile(r"\{([^{}]*+)\}")
-"""Alternatives without others inside."""
+"""It finds alternatives without others inside."""
 ROUNDS_MOST: Final = 8
 """Alternatives may lie this deep in alternatives."""
 

@@ -24,7 +24,7 @@ from app.engine.pictures.files.lora_tags import split_tags
 from app.engine.pictures.prompts.wildcards import put_lines
 
 LARGEST_BYTES: Final = 4 << 20
-"""The largest embedding; 128 vectors of SDXL have a megabyte. Larger files are not looked into for a word."""
+"""No embedding is larger; 128 vectors of SDXL have a megabyte. Larger files are not looked into for a word."""
 _WORD: Final = re.compile(r"[\w.+-]++")
 """A word of a prompt may have these; an embedding's name that has more cannot be written there."""
 _NEAR: Final = 0.6

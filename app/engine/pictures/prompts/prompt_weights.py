@@ -8,7 +8,7 @@ from typing import Final
 from app.base.sentence import say
 
 STRONGER: Final = 1.1
-"""Factor of bare brackets: (word) once, ((word)) twice, [word] its inverse."""
+"""Bare brackets multiply by this: (word) once, ((word)) twice, [word] by its inverse."""
 WEIGHT_MOST: Final = 1000.0
 """Brackets in brackets multiply; far below this a prompt has long ceased to be readable to a model."""
 NO_WEIGHTS: Final = say("prompt.no-weights", "Prompt weights such as (word:1.2) work with SD 1.5 and SDXL only; they were ignored.")

@@ -28,15 +28,15 @@ ANYTHING: Final = say("owner.anything", "To paint anything, use Stable Diffusion
 @dataclass(frozen=True, slots=True)
 class Match:
     caption: str
-    """The caption that is painted: what the prompt was read as, in the words that were learned; empty if that is nothing."""
+    """This caption is painted: what the prompt was read as, in the words that were learned; empty if that is nothing."""
     note: Sentence | None = None
-    """The caption, where it is not what was typed, and what it lost."""
+    """It tells the caption, where that is not what was typed, and what it lost."""
     offered: tuple[str, ...] = ()
-    """Captions to choose from: the read one if it lost something, examples if nothing was read."""
+    """One may choose from these captions: the read one if it lost something, examples if nothing was read."""
     reasons: tuple[Sentence, ...] = ()
-    """Why it loses something."""
+    """They say why it loses something."""
     lost: tuple[str, ...] = ()
-    """What is changed or left out, in the prompt's words."""
+    """The prompt's words tell what is changed or left out."""
 
 
 def match_prompt(folder: Path, prompt: str, negative: str = "") -> Match:

@@ -14,10 +14,10 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 
 LINES_MOST: Final = 16
-"""Drawn of a file for one job: as many as the pictures that it may have. In another file's line it is one."""
+"""So many lines are drawn of a file for one job: as many as the pictures that it may have. In another file's line it is one."""
 FILE_BYTES: Final = 1 << 20
 DRAWN_MOST: Final = 500
-"""Wildcards of a prompt, with those in their lines."""
+"""A prompt may have so many wildcards, with those in their lines."""
 _NAME: Final = re.compile(r"__([A-Za-z0-9][\w-]{0,60}?)__")
 
 

@@ -21,7 +21,7 @@ from app.engine.pictures.run.final_settings import PictureSettings
 from app.engine.pictures.run.tiled_denoiser import Window, replaced_forward
 
 Place = Callable[[], tuple[int, int]]
-"""(steps done, all of them)"""
+"""It tells how many steps are done, and of how many."""
 
 
 class ActiveControl:

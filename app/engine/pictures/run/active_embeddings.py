@@ -22,9 +22,9 @@ from app.engine.models.lora_facts import VECTORS_MOST, describe
 from app.engine.models.lora_header import refuse_lora
 
 SLOTS_MOST: Final = 512
-"""The most slots of all embeddings of a request together."""
+"""All embeddings of a request together have at most so many slots."""
 _CLIPS: Final = (("text_encoder", "tokenizer", "clip_l"), ("text_encoder_2", "tokenizer_2", "clip_g"))
-"""The encoders, their tokenizers, and what the file for two of them calls the vectors of each."""
+"""Each encoder has its tokenizer, and the file for two of them calls its vectors so."""
 
 
 def _name_slot(place: int) -> str:
@@ -38,7 +38,7 @@ class _Slots:
     first: int
     rows: torch.Tensor = field(default_factory=lambda: torch.empty(0, 0))
     ids: torch.Tensor | None = None
-    """The words of the text that is being encoded."""
+    """The text that is being encoded has these words."""
     hooks: list[Any] = field(default_factory=list)
 
     def hide(self, _encoder: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -16,7 +16,7 @@ from app.engine.pictures.families.packed_convolutions import unpack_convolutions
 from app.engine.pictures.run.final_settings import PictureSettings
 
 MOST: Final = 32.0
-"""The largest number that is added to a weight: in float32 it left less than 1e-6 there after twenty times, an ordinary LoRA 1e-8."""
+"""Nothing larger is added to a weight: in float32 it left less than 1e-6 there after twenty times, an ordinary LoRA 1e-8."""
 
 
 class ActiveLoras:

@@ -27,7 +27,7 @@ class Picture:
     path: Path
     checkpoint_path: Path
     fingerprint: str
-    """The fingerprint of the request and the model that its checkpoint belongs to."""
+    """Its checkpoint belongs to the request and the model with this fingerprint."""
 
 
 @dataclass(slots=True)
@@ -36,17 +36,17 @@ class Loop:
 
     pictures: list[Picture]
     start: Checkpoint | None
-    """What is kept of the picture; where there is any, it is the only one."""
+    """Where anything is kept of the picture, it is the only one."""
     later: int
-    """Pictures to paint after these."""
+    """So many pictures are painted after these."""
     stopped: bool = False
     alternates: bool = False
-    """Whether every second step reuses the one before."""
+    """True: every second step reuses the one before."""
     reused: int = 0
-    """Steps that reused something."""
+    """So many steps reused something."""
     elapsed_s: list[float] = field(default_factory=list)
     over: float = 0.0
-    """Steps that painted over what was enlarged, in steps of the small picture."""
+    """Steps that painted over what was enlarged are counted in steps of the small picture."""
     stepped_s: float = 0.0
     """Its last step ended then, or the last picture was saved."""
 

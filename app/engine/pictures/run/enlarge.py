@@ -25,10 +25,10 @@ from app.engine.pictures.run.compact import Compact
 from app.engine.pictures.run.input_images import open_image
 
 TILE: Final = 256
-"""Pixels a side of what is computed at once, before it is enlarged: larger ones are no quicker."""
+"""What is computed at once has so many pixels a side, before it is enlarged: larger tiles are no quicker."""
 ENLARGED: Final = "enlarged.png"
 Tiles = Generator[tuple[int, int], None, Image.Image]
-"""Tiles done, of how many; the picture at the end."""
+"""They yield how many tiles are done, and of how many, and return the picture at the end."""
 
 BASES: Final[Mapping[Base, Image.Resampling]] = {"nearest": Image.Resampling.NEAREST, "lanczos": Image.Resampling.LANCZOS}
 

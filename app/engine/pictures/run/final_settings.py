@@ -29,31 +29,30 @@ from app.engine.pictures.steps import count_steps, weigh_quicker
 STEPS_FOR_ONE: Final = 50
 """So many steps are planned at most for one that is computed; LCM cannot plan more."""
 OTHERS: Final = say("owner.other-painters", "SD 1.5 and SDXL can.")
-"""Enough to double the rows, in the models where guidance does."""
 RESCALE: Final = 1.05
-"""Guidance's rescale: of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, and 48% without it."""
+"""Guidance is rescaled up to this: of six captions of the starter's, 9% of the values lie at either end at guidance 6, 4% at 1.5, 48% without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureSettings:
     request: PictureRequest
-    """Complete: any Hearth makes the same picture from it. Its words are the person's."""
+    """It is complete: any Hearth makes the same picture from it. Its words are the person's."""
     prompts: tuple[str, ...]
     """The text encoder gets these for the pictures of the batch: a starter reads the words first, and chooses by the seed what they leave open."""
     negative: str
     image: Image.Image | None
     mask: Image.Image | None
     guide: Image.Image | None
-    """The map by which the picture is guided, as large as it."""
+    """This map, as large as the picture, guides it."""
     few_steps: bool
-    """Whether the model's few-steps LoRA is used."""
+    """True: the model's few-steps LoRA is used."""
     guidance_rescale: float
     """Each step's spread is brought back this far to what it is without guidance: strong guidance would wash the colours out."""
     notes: tuple[Sentence, ...]
     around: Surroundings | None = None
-    """The picture that `image` is cut out of and put back into, if only the masked part is painted."""
+    """`image` is cut out of this picture and put back into it, if only the masked part is painted."""
     reference: Image.Image | None = None
-    """The picture that it is painted like."""
+    """The picture is painted like this one."""
 
     def read_as(self, index: int) -> str | None:
         """The caption that the prompt was read as for this picture, if it is another."""

@@ -22,10 +22,10 @@ from app.engine.pictures.run.input_images import crop_to
 
 Floats = NDArray[np.float32]
 MADE_OF: Final = "Made of"
-"""What a kept map tells of the picture that it was made of."""
+"""Under this name a kept map tells of the picture that it was made of."""
 WEAK: Final = 100 / 255
 STRONG: Final = 200 / 255
-"""Slopes of an edge, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
+"""An edge has these slopes, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
 BLUR_PIXELS: Final = 0.8
 CUT: Final = 0.02
 """Shapes may differ this far before it is worth a word."""

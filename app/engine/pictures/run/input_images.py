@@ -21,15 +21,15 @@ from app.engine.models.model import ModelSettings
 
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
-"""JPEG's own limit; a PNG or WebP may bring a megabyte."""
+"""JPEG itself allows no more; a PNG or WebP may bring a megabyte."""
 HDR_MOST: Final = 64.0
 """Up to this, floats that are no whole numbers are light whose white is 1, with highlights above it."""
 PROFILE_MOST: Final = 4 << 20
 """A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
 WITH_PROFILES: Final = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB", "L": "RGB"}
-"""Modes whose colours a profile may tell, and what they become."""
+"""A profile may tell the colours of these modes, which become those beside them."""
 MOST_PIXELS: Final = 100_000_000
-"""Allows a photo of 12,000 x 8,000; a decompression bomb is refused by its header."""
+"""A photo of 12,000 x 8,000 is let through; a decompression bomb is refused by its header."""
 
 
 def open_image(path: str) -> Image.Image:

@@ -8,11 +8,11 @@ from typing import Final
 from PIL import Image, ImageChops, ImageFilter
 
 Box = tuple[int, int, int, int]
-"""(left, top, right, bottom), as Pillow has them."""
+"""Pillow has a box as (left, top, right, bottom)."""
 SHAPE_MOST: Final = 2
 """A side may be so many times as long as the other where no size is asked for."""
 WHOLE: Final = 250
-"""A mask's level from which on what was painted counts wholly."""
+"""From this level of a mask on, what was painted counts wholly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Surroundings:
 
     picture: Image.Image
     mask: Image.Image
-    """As large as the picture."""
+    """The mask is as large as the picture."""
     box: Box
     """The part lies there."""
 

@@ -65,7 +65,7 @@ def load(
 
 Tell = Callable[[Event], None]
 FINISH_STEPS = 1.5
-"""Decoding and saving a picture, in steps, until it was measured: 1.3 for SD 1.5 on a processor, 2 for the starter painter."""
+"""Until it was measured, decoding and saving a picture counts as so many steps: they are 1.3 for SD 1.5 on a processor, 2 for the starter painter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class _Run:
     control: Control
     seam: Seam | None
     tell: Tell
-    """Sends an event out of the painting thread; it holds nothing of the device."""
+    """It sends an event out of the painting thread, and holds nothing of the device."""
     before: int = 0
-    """Steps of the picture that were computed when it was small; 0: it is not being painted over."""
+    """So many steps of the picture were computed when it was small; 0: it is not being painted over."""
 
 
 class Painter:

@@ -15,7 +15,7 @@ from app.base import atomic_write
 
 PATCH_PIXELS: Final = 16
 PATCHES: Final = 5
-"""80 x 80 pixels: quick to encode, and its hundred latents are enough for any number of channels."""
+"""The chart has 80 x 80 pixels: it is quick to encode, and its hundred latents are enough for any number of channels."""
 LEAST_SIDE: Final = 256
 
 

@@ -17,7 +17,7 @@ from app.engine.pictures.prompts.prompt_weights import NO_WEIGHTS, drop_weights,
 
 _PICTURES: Final = "num_images_per_prompt"
 _KEPT_MOST: Final = 4
-"""A few megabytes each: one row of 4,096 numbers for each of at most 512 tokens."""
+"""Each takes a few megabytes: one row of 4,096 numbers for each of at most 512 tokens."""
 
 
 def strip_weights(prompt: str) -> tuple[str, Sentence | None]:

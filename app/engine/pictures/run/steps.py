@@ -18,10 +18,10 @@ from app.engine.pictures.run.checkpoint import Checkpoint
 from app.engine.pictures.run.reuse import Reuse
 
 OnStep = Callable[[int, Callable[[], torch.Tensor], Callable[[], list[Checkpoint]]], None]
-"""(steps done, make the clean pictures predicted from them, make a checkpoint of each picture)"""
+"""It is told the steps done, and may make the clean pictures predicted from them, or a checkpoint of each picture."""
 
 _POSITIONS = ("step_index", "begin_index")
-"""The attributes of a scheduler that hold its position; before the first step only the second is set."""
+"""A scheduler holds its position in these attributes; before the first step only the second is set."""
 
 
 class StopRequested(Exception):

@@ -13,7 +13,7 @@ from app.base.trouble import Trouble
 from app.engine.models import model_folder
 
 FOLDER: Final = "taesd"
-"""A folder as diffusers saves an AutoencoderTiny, in the model's folder or beside its file."""
+"""This folder, as diffusers saves an AutoencoderTiny, lies in the model's folder or beside its file."""
 
 
 def find(model: Path) -> Path | None:

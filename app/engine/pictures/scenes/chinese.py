@@ -33,7 +33,7 @@ NOUNS: Final[Mapping[str, tuple[str, str]]] = {
     "snowman": ("雪人", "个"), "car": ("汽车", "辆"), "boat": ("船", "艘"), "fish": ("鱼", "条"), "duck": ("鸭子", "只"), "whale": ("鲸鱼", "条"),
     "apple": ("苹果", "个"), "cup": ("杯子", "个"),
 }  # fmt: skip
-"""Each thing of the card: its name and its measure word."""
+"""Each thing of the card has its name and its measure word."""
 COLOURS: Final[Mapping[str, str]] = {
     "red": "红色", "orange": "橙色", "yellow": "黄色", "green": "绿色", "blue": "蓝色", "purple": "紫色", "pink": "粉色", "brown": "棕色",
     "grey": "灰色", "white": "白色", "black": "黑色",

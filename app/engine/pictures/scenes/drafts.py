@@ -29,7 +29,7 @@ class Draft:
     """Its slots are colour, size, count and place."""
     beside: bool = False
     coloured_after: bool = False
-    """Whether its colour was said after it, as in "two circles, red and blue"."""
+    """True: its colour was said after it, as in "two circles, red and blue"."""
 
     def of(self, slot: str) -> str:
         return self.said[slot].value if slot in self.said else ""
@@ -42,4 +42,4 @@ class Reading:
     """Its slots are background, ground, time, weather, mountains and style."""
     denied: list[Denied] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """Words that mean nothing here."""
+    """These words mean nothing here."""

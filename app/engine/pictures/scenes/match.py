@@ -23,18 +23,18 @@ class Understood:
 
     scene: Scene
     caption: str
-    """Empty if there is nothing to paint."""
+    """It is empty if there is nothing to paint."""
     lost: tuple[str, ...]
-    """What is replaced, changed or left out, in the prompt's words and order."""
+    """The prompt's words, in its order, tell what is replaced, changed or left out."""
     reasons: tuple[Sentence, ...]
     literal: bool
-    """Whether the caption says what was typed, as it was typed but for small words."""
+    """True: the caption says what was typed, as it was typed but for small words."""
     emptied: bool
-    """Whether nothing is left to paint because of what is unwanted."""
+    """True: nothing is left to paint because of what is unwanted."""
     times: tuple[str, ...]
-    """The times that fit as well, if none was said."""
+    """These times fit as well, if none was said."""
     unwanted: frozenset[str]
-    """Values that may not be chosen for what was not said."""
+    """None of these values may be chosen for what was not said."""
 
 
 def understand(prompt: str, negative: str, tables: Tables) -> Understood:

@@ -18,14 +18,14 @@ COLUMNS = ("left", "middle", "right")
 class Fitted:
     scene: Scene
     lost: list[str] = field(default_factory=list)
-    """What is changed or left out, in the prompt's words."""
+    """The prompt's words tell what is changed or left out."""
     reasons: list[Sentence] = field(default_factory=list)
     changed: bool = False
-    """Whether something unwanted was taken out."""
+    """True: something unwanted was taken out."""
     times: tuple[str, ...] = ()
-    """The times that fit as well, if none was said."""
+    """These times fit as well, if none was said."""
     unwanted: frozenset[str] = frozenset()
-    """Values that may not be chosen for what was not said."""
+    """None of these values may be chosen for what was not said."""
 
 
 def fit(found: Reading, denied: list[Denied], grammar: Mapping[str, Any]) -> Fitted:

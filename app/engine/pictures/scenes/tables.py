@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 LONGEST: Final = 6
-"""Words of a phrase."""
+"""A phrase has at most so many words."""
 ARTICLES: Final = ("a", "an", "the")
 
 
@@ -22,15 +22,15 @@ class Mark(NamedTuple):
     value: str = ""
     many: bool = False
     beside: bool = False
-    """Said with another word, so that it takes no colour, size or place from around it."""
+    """True: it is said with another word, so that it takes no colour, size or place from around it."""
     thing: str = ""
-    """The noun that it is if it has a number, a colour or a size: clouds are weather, two clouds are things."""
+    """It is this noun if it has a number, a colour or a size: clouds are weather, two clouds are things."""
 
 
 class Entry(NamedTuple):
     marks: tuple[Mark, ...]
     source: str
-    """"taught": a word of the captions; "also": it means the same; "near": the nearest there is."""
+    """A word of the captions is "taught"; "also" means the same; "near" is the nearest there is."""
 
 
 Words = tuple[str, ...]
@@ -41,7 +41,7 @@ class Tables:
     grammar: Mapping[str, Any]
     phrases: dict[Words, Entry]
     single: dict[str, list[str]] = field(default_factory=dict)
-    """Single words by their first letter."""
+    """First letters lead to single words."""
 
     def find(self, words: Words) -> Entry | None:
         """Find a phrase; of things also as many of them."""

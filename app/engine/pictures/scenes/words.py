@@ -31,10 +31,10 @@ class Phrase:
     end: int
     typed: str
     role: str
-    """"mark" if it means something to the painter, "unknown", "comma", "stop", or one of the small words' roles."""
+    """It is "mark" if it means something to the painter, or "unknown", "comma", "stop", or one of the small words' roles."""
     marks: tuple[Mark, ...] = ()
     source: str = ""
-    """As an Entry's, or "slip": a known word misspelt, which is painted as that word."""
+    """It is as an Entry's, or "slip": a known word was misspelt, which is painted as that word."""
     near: tuple[str, ...] = ()
 
 
