@@ -39,12 +39,12 @@ class Creation:
     elapsed_s: float
     highest_bytes: int
     whole: bool
-    """False: stopped before its end."""
+    """False: it was stopped before its end."""
     favourite: bool
     created_s: float
     binned: bool
     condition: str
-    """"" for intact; "missing" or "foreign" if the file is gone or was replaced by another."""
+    """It is "" while intact, and "missing" or "foreign" if the file is gone or was replaced by another."""
     settings: dict[str, Any]
     plan: dict[str, Any]
 
@@ -66,7 +66,7 @@ class RunSummary:
     whole: bool = True
     plan: str = "{}"
     machines: Mapping[str, str] = field(default_factory=dict)
-    """Names of the machines that made some of the files, by their names; nothing else of how they were made is known here."""
+    """Names of some files lead to the machines that made them; nothing else of how they were made is known here."""
     made_s: float | None = None
     """It was made then, if that was elsewhere; None stands for now."""
 

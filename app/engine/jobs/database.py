@@ -34,7 +34,7 @@ CREATE TRIGGER IF NOT EXISTS creations_gone AFTER DELETE ON creations BEGIN
 END;
 """
 VERSION = 1
-"""The version of the tables; a newer Hearth that changes them counts up. 0: a database from before there was a version."""
+"""A newer Hearth that changes the tables counts this up. 0: the database is from before there was a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Tables:
     sql: str
     version: int
     names: tuple[str, ...]
-    """The tables that hold rows of Hearth's own."""
+    """These tables hold rows of Hearth's own."""
     searched: bool = False
     """There is a full-text table."""
 
@@ -57,7 +57,7 @@ LIST_STEPS = 100_000
 
 
 SHADOWS = {("table", f"words_{name}", f"words_{name}") for name in ("data", "idx", "docsize", "config")}
-"""The tables that SQLite makes for the full-text table, in words of its version."""
+"""SQLite makes these tables for the full-text table, in words of its version."""
 
 
 def describe_schema(connection: sqlite3.Connection) -> set[tuple[str, ...]]:

@@ -37,11 +37,11 @@ class Step:
     eta_s: float | None
     memory: Reading
     realtime: float | None = None
-    """Seconds of sound made per second; None for pictures."""
+    """So many seconds of sound are made per second; None: it is a picture."""
     part: int = 0
     parts: int = 1
     at_once: int = 1
-    """Parts that it was a step of, from `part` on: small pictures are painted together."""
+    """It was a step of so many parts, from `part` on: small pictures are painted together."""
     ran: Ran | None = None
     """The largest attention call since the previous step ran this way."""
 
@@ -81,12 +81,12 @@ class PartDone:
     seed: int
     seconds: float = 0.0
     whole: bool = True
-    """False for speech that Stop cut off."""
+    """False: Stop cut the speech off."""
     doubt: Doubt = ""
 
 
 RESTART = "restart"
-"""The fallback of a job whose engine died: another engine runs it."""
+"""A job whose engine died falls back to this: another engine runs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Failed:
     files: tuple[str, ...] = ()
     seconds: float = 0.0
     code: str = Trouble.code
-    """The code of the Trouble's class; one that is not known here is a plain Trouble."""
+    """The Trouble's class has this code; one that is not known here is a plain Trouble."""
 
     @classmethod
     def of(cls, trouble: Trouble, files: tuple[str, ...] = ()) -> Failed:

@@ -29,7 +29,7 @@ from app.engine.jobs.request import Request, from_json, to_json
 HOUR_S: Final = 3600.0
 State = Literal["queued", "running", "finished", "stopped", "failed", "interrupted"]
 BEHIND_ALL: Final = "MAX(?, 1e-3 + COALESCE((SELECT MAX(ABS(position)) FROM jobs WHERE state='queued' AND typeof(position)='real' AND ABS(position)<1e12), 0))"
-"""The position of a new job, for the time of now; damaged positions do not count."""
+"""A new job gets this position, for the time of now; damaged positions do not count."""
 _ID: Final = re.compile(r"[0-9A-Za-z_-]{1,100}")
 ENDED: Final = frozenset({"finished", "stopped", "failed"})
 LIVE: Final = frozenset({"queued", "running"})

@@ -27,7 +27,7 @@ class Part:
 
     words: str
     seconds: float = 0.0
-    """How much sound is forecast."""
+    """So much sound is forecast."""
     chained: bool = False
     """It goes on with one before, so that it cannot be made apart."""
 
@@ -35,7 +35,7 @@ class Part:
 class Kind(Protocol[Asks]):
     name: KindName
     loads_with: str
-    """The module whose `load_found` loads a model of this kind; only the engine imports it."""
+    """The `load_found` of this module loads a model of this kind; only the engine imports it."""
     is_heard: bool
     """What it makes is a sound."""
     whole_parts: bool

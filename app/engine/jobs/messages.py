@@ -71,11 +71,11 @@ class Beat:
     model: str
     quiet_s: float | None
     held_bytes: int = 0
-    """Weights on the device; unloaded when another model needs the memory."""
+    """The weights on the device take so much; they are unloaded when another model needs the memory."""
     checked: tuple[int, int] = (0, 0)
-    """Questions about this machine that are answered, of how many; (0, 0) until they are counted."""
+    """So many of so many questions about this machine are answered; (0, 0): they are not counted yet."""
     unheard_s: float | None = None
-    """The time since Stop was pressed, while the running job has not seen it."""
+    """Stop was pressed so long ago, while the running job has not seen it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Allowance:
     waiting: int = 2
     waiting_all: int = 8
     share: float = 0.5
-    """The share of the last hour that may be theirs."""
+    """This share of the last hour may be theirs."""
 
 
 def new_guest(household: str) -> OwnerName:

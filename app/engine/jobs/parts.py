@@ -17,24 +17,24 @@ from app.engine.jobs.kind import AnyKind, Part
 from app.engine.jobs.request import KindName, Request
 
 DELIVERED: Final = "delivered"
-"""A folder inside the job's; its files go to the shelf."""
+"""This folder lies inside the job's; its files go to the shelf."""
 MACHINES: Final = "machines.json"
-"""Which machine made which file, where it was another one."""
+"""It tells which machine made which file, where it was another one."""
 LENT_OUT: Final = "lent-out"
 """Another machine was at the job. It goes on by itself after a restart, for nothing here failed."""
 ELSEWHERE: Final = ".elsewhere"
-"""Ends the name of a mark beside a begun file in which another machine had a hand, also once this one goes on with it, and beside the file to
+"""A mark's name ends so: it lies beside a begun file in which another machine had a hand, also once this one goes on with it, and beside the file to
 show of a part that another machine made."""
 HEARD: Final = ".heard.json"
-"""Ends the name of what a recogniser heard in a sound, in place of the sound's own ending."""
+"""The name of what a recogniser heard in a sound ends so, in place of the sound's own ending."""
 LESSONS: Final = "verdicts"
-"""A folder; there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
+"""This folder is there once a part that another machine made has served this one as a voice: what breaks from then on is learned in it alone."""
 GUIDE: Final = "guide.png"
-"""The map by which a picture is guided, as it was made of what the person gave."""
+"""This map, as it was made of what the person gave, guides a picture."""
 TAKES: Final = "takes.json"
-"""The earlier takes of a script's parts that lie beside them, with their words."""
+"""It lists the earlier takes of a script's parts that lie beside them, with their words."""
 DIGITS_MOST: Final = 4
-"""The most digits of a part's place."""
+"""A part's place has at most so many digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class PartFiles:
     """How the files of a kind's parts are called."""
 
     made: tuple[tuple[str, str], ...]
-    """Beginning and ending of the names of a finished part's files, the one to show first; it is there when all of them are."""
+    """The names of a finished part's files begin and end so, the one to show first; it is there when all of them are."""
     begun: tuple[str, str]
     """The name of the file from which an unfinished part goes on begins and ends so."""
     passing: str
-    """Only for watching and hearing the run. They go a while after its end: a page may be fetching what it was told a moment ago."""
+    """They are only for watching and hearing the run. They go a while after its end: a page may be fetching what it was told a moment ago."""
     digits: int
 
     def name_made(self, place: int) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class Progress:
     preview: Preview | None = None
     parts: tuple[PartDone, ...] = ()
     sounds: tuple[Sound, ...] = ()
-    """Sound pieces of the part being spoken; finished parts are in `parts`."""
+    """These pieces of sound are of the part being spoken; finished parts are in `parts`."""
     said: tuple[Adjusted | Note | Unloaded, ...] = ()
     end: Finished | Stopped | Failed | None = None
     model: str = ""

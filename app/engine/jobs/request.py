@@ -13,16 +13,16 @@ from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.settings import ENLARGERS, HIRES_STRENGTH, PACE, PICTURES, SPEECH, STARTER_ENLARGER, VOLUME, check_settings, weight_of
 
 SCRIPT_MOST, PROMPT_MOST = 1_000_000, 20_000
-"""Characters, more than anyone writes: hours of speech, or more words than a picture can follow."""
+"""Nobody writes so many characters: they are hours of speech, or more words than a picture can follow."""
 LATER: Final[Mapping[str, Any]] = {
     "cast": (), "pronunciations": (), "enlarger": "", "hires": False, "hires_strength": HIRES_STRENGTH,
     "guide": None, "control": "", "guide_as": "", "guide_strength": 1.0, "guide_from": 0.0, "guide_to": 1.0,
     "masked_only": False, "masked_padding": 32, "mask_blur": 4,
     "reference": None, "adapter": "", "reference_strength": 0.6,
 }  # fmt: skip
-"""Settings that earlier versions did not store."""
+"""Earlier versions did not store these settings."""
 NAME_MOST, CAST_MOST = 40, 50
-"""Letters of a speaker's name, and names of a cast."""
+"""A speaker's name has at most so many letters, and a cast so many names."""
 UPDATE = say("owner.update", "Or update Hearth.")
 FORMATS = tuple(SPEECH["format"].choices)
 PROMPT = say_to_all("setting.prompt", "prompt")
@@ -71,12 +71,12 @@ class Actor:
     name: str
     """The script has it: a name, or S1, S2 for a numbered speaker."""
     voice: VoicePrompt | None = None
-    """None: one that the model has, or makes up."""
+    """None: it is one that the model has, or makes up."""
     model: str = ""
-    """Empty: the request's."""
+    """Empty: it is the request's."""
     volume_db: float = 0.0
     pace: float = 1.0
-    """Times the request's speed."""
+    """It multiplies the request's speed."""
 
     def __post_init__(self) -> None:
         _require_texts(self.name, self.model)
@@ -112,7 +112,7 @@ class SpeechRequest:
     adapter: ClassVar[str] = ""
     text: str
     model: str = ""
-    """A catalog id, a local folder, or empty: the best installed model, which `submit` names."""
+    """It is a catalog id or a local folder; empty: it is the best installed model, which `submit` names."""
     voice: VoicePrompt | None = None
     seed: int | None = None
     """None: draw one and report it in the result."""
@@ -120,7 +120,7 @@ class SpeechRequest:
     temperature: float | None = None
     top_p: float | None = None
     cfg_filter: int | None = None
-    """None for each of these: the model's own recommendation."""
+    """For each of these, None stands for the model's own recommendation."""
     max_frames: int | None = None
     carry_voice: bool = True
     """Each part continues the voices of the one before."""
@@ -131,11 +131,11 @@ class SpeechRequest:
     only_parts: tuple[int, ...] = ()
     """Speak these parts only (0-based). With `keep` the others are taken over; without, empty means all."""
     keep: tuple[str, ...] = ()
-    """An earlier take's sound for each part; empty for a part that has none."""
+    """Each part has an earlier take's sound here; empty: it has none."""
     cast: tuple[Actor, ...] = ()
-    """The voices of names in the script; whoever is not named here gets one by itself."""
+    """Names in the script have these voices; whoever is not named here gets one by itself."""
     pronunciations: tuple[tuple[str, str], ...] = ()
-    """Words of the script that are said differently, each with how it is spelt to be spoken."""
+    """These words of the script are said differently; each comes with how it is spelt to be spoken."""
 
     def __post_init__(self) -> None:
         _require_texts(self.model, *self.keep, *(each for row in self.pronunciations for each in row))
@@ -235,7 +235,7 @@ class Lora:
     path: str
     weight: float = 1.0
     word: str = ""
-    """The word of the prompt that stands for it: it is an embedding. Empty: it is a LoRA."""
+    """This word of the prompt stands for it: it is an embedding. Empty: it is a LoRA."""
 
     def __post_init__(self) -> None:
         _require_texts(self.path, self.word)
@@ -258,46 +258,46 @@ class PictureRequest:
     steps: int | None = None
     guidance: float | None = None
     scheduler: str | None = None
-    """None for each of these: the model's own recommendation."""
+    """For each of these, None stands for the model's own recommendation."""
     seed: int | None = None
     batch: int = 1
     image: str | None = None
-    """The picture to start from."""
+    """Painting starts from this picture."""
     mask: str | None = None
-    """White where the picture is repainted."""
+    """The picture is repainted where the mask is white."""
     strength: float = 0.6
     loras: tuple[Lora, ...] = ()
     upscale: int = 1
     enlarger: str = STARTER_ENLARGER
-    """The network by which it is enlarged: the starter's, one of the owner's by name or path; empty: a formula."""
+    """This network enlarges it: the starter's, or one of the owner's by name or path; empty: a formula does."""
     hires: bool = False
     """Paint over what was enlarged, which adds detail."""
     hires_strength: float = HIRES_STRENGTH
-    """How much of it is painted anew."""
+    """So much of it is painted anew."""
     preview_every: int = 2
-    """0: none."""
+    """A preview comes after every so many steps; 0: none comes."""
     quicker: Quicker = "off"
     """Steps reuse this much of earlier ones, at some loss."""
     guide: str | None = None
-    """The picture that guides where things are."""
+    """This picture guides where things are."""
     control: str = ""
-    """The control model by which it does, by name or path."""
+    """The control model of this name or path does it."""
     guide_as: str = ""
-    """What is made of the guide first: its "edges"; empty: it is a map already."""
+    """The guide's "edges" or "depth" are found first; empty: it is a map already."""
     guide_strength: float = 1.0
     guide_from: float = 0.0
     guide_to: float = 1.0
-    """Shares of the steps between which it guides."""
+    """Between these shares of the steps it guides."""
     masked_only: bool = False
     """Paint only the part around the mask, at the size asked for, and put it back: the picture keeps its own size."""
     masked_padding: int = 32
-    """How much of the picture around the mask belongs to that part, in its pixels."""
+    """So much of the picture around the mask belongs to that part, in its pixels."""
     mask_blur: int = 4
     """The soft edge inside the mask is this wide, in pixels of the finished picture."""
     reference: str | None = None
-    """The picture that it is painted like."""
+    """It is painted like this picture."""
     adapter: str = ""
-    """The IP-Adapter by which it is, by name or path."""
+    """The IP-Adapter of this name or path does it."""
     reference_strength: float = 0.6
 
     def __post_init__(self) -> None:
@@ -419,7 +419,7 @@ class PictureRequest:
 Request = SpeechRequest | PictureRequest
 REQUESTS: Final[Mapping[KindName, type[Request]]] = {each.kind: each for each in (SpeechRequest, PictureRequest)}
 Asked = TypeVar("Asked", bound=SpeechRequest | PictureRequest)
-"""A request of one kind, which stays of that kind."""
+"""A request of one kind stays of that kind."""
 
 
 def to_json(request: Request) -> dict[str, Any]:

@@ -18,10 +18,10 @@ PAGE_BYTES: Final = 4096
 PAGES_PLACE: Final = slice(28, 32)
 """Here the first page counts the pages; 0 stands for as many as there are. The format is documented at sqlite.org/fileformat2.html."""
 SKIPPED_MOST: Final = 1000
-"""Rows one after the other that cannot be read; fewer lie on a page."""
+"""After so many rows one after the other that cannot be read, the rest is read from the end; fewer lie on a page."""
 MOST_S: Final = 20.0
 ROW_BYTES: Final = 100
-"""Less than any row of Hearth's takes in the file."""
+"""Every row of Hearth's takes more in the file."""
 FAULTS: Final = (sqlite3.Error, UnicodeError, MemoryError, OverflowError)
 
 

@@ -14,7 +14,7 @@ from app.engine.jobs.schedulers import NAMES
 
 SEED_LIMIT: Final = 2**32
 HIRES_STRENGTH: Final = 0.35
-"""How much of an enlarged picture is painted anew, where nothing else is asked for: more changes what it shows."""
+"""So much of an enlarged picture is painted anew, where nothing else is asked for: more changes what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +27,22 @@ class Setting:
     """Its field on the page has this name; None says that it has none."""
     info: Sentence | None = None
     asked: str = ""
-    """Its field of the request, where that has another name."""
+    """Its field of the request is called so, where that has another name."""
     range: tuple[float, float] | None = None
-    """What a request may ask for; None: it is no number."""
+    """A request may ask for a number within; None: it is no number."""
     whole: bool = False
     multiple: int = 1
     open_value: float | None = None
-    """A number that leaves it to Hearth, as leaving it out does: other programs' people type it."""
+    """This number leaves it to Hearth, as leaving it out does: other programs' people type it."""
     slider: tuple[float, float, float] | None = None
     """It holds from, to and step; None says that its number is typed, or left out."""
     by_hand: float | None = None
     """Its slider stands here at first, if it counts only while sampling is set by hand."""
     choices: Mapping[Any, Sentence | str] = dataclasses.field(default_factory=dict)
-    """Values and their names."""
     open: bool = False
     """Others than the choices may be asked for."""
     kept: Literal["everywhere", "own presets", "settings", "nowhere"] = "everywhere"
-    """In the settings and all presets; not in those that come with Hearth; in the settings alone."""
+    """It is in the settings and all presets; "own presets": it is not in those that come with Hearth; "settings": it is in the settings alone."""
     option: str = ""
     """The command's help says this of it; empty says that it has no option."""
 
@@ -122,7 +121,7 @@ STARTER_ENLARGER: Final = "starter"
 ENLARGERS: Final[Mapping[str, Sentence]] = {
     STARTER_ENLARGER: say("enlarger.starter", "Hearth's own"), "": say("enlarger.lanczos", "Plain (Lanczos)"),
 }  # fmt: skip
-"""Those that are everywhere."""
+"""Every Hearth has these."""
 
 ADAPTERS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
 CONTROLS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}

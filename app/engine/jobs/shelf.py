@@ -46,9 +46,9 @@ class Search:
     model: str = ""
     favourite: bool = False
     binned: bool = False
-    """True: in the bin, and nowhere else."""
+    """True: only the bin is searched."""
     owner: str = ""
-    """Whose creations are looked for: a guest's; empty for everybody's, which the owner alone sees."""
+    """A guest's creations are looked for by this name; empty: everybody's are, which the owner alone sees."""
     album: int = 0
     tag: str = ""
     until_s: float = 0.0

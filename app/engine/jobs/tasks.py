@@ -37,11 +37,10 @@ class Hear:
     sounds: tuple[str, ...]
     stores: tuple[str, ...]
     texts: tuple[str, ...] = ()
-    """What is meant to be said in each, where that is known."""
+    """This is meant to be said in each, where that is known."""
     languages: tuple[str, ...] = ()
-    """Those of the texts."""
     sentences: tuple[tuple[TimedSentence, ...], ...] = ()
-    """Those of each, where their times are known: then only the time of each word is looked for."""
+    """Where the times of a sound's sentences are known, only the time of each word is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,13 @@ class Enlarge:
     picture: str
     times: int
     enlarger: str
-    """As a request names it; empty: by a formula."""
+    """A request names it so; empty: a formula does it."""
 
 
 MaintenanceTask = SelfTest | Tune | Hear | Enlarge
 
 TaskId = NewType("TaskId", str)
-"""The id of a task; it is used wherever a job's id is, and never equals one."""
+"""It is used wherever a job's id is, and never equals one."""
 _PREFIX: Final = "errand-"
 
 
