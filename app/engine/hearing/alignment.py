@@ -16,12 +16,12 @@ from app.engine.speech.sound.sound import Samples
 Weights = NDArray[np.float32]
 Said = TypeVar("Said", Word, Meant)
 SMOOTHED: Final = 7
-"""Places of the encoder, over which a median smooths what was looked at."""
+"""A median over so many places of the encoder smooths what was looked at."""
 HOP_S: Final = 0.02
 PAUSE_S: Final = 0.2
 """Longer ones are within no word."""
 QUIET: Final = 0.03
-"""The share of the loud hops' amplitude below which nobody speaks. Twice the noise is no speech either."""
+"""Below this share of the loud hops' amplitude nobody speaks. Twice the noise is no speech either."""
 _WORD: Final = re.compile(r"[\u3000-\u9fff\uff00-\uffef]|[^\s\u3000-\u9fff\uff00-\uffef]+")
 
 

@@ -14,10 +14,10 @@ from app.engine.speech.sound.sound import Samples
 
 LEAST_S, MOST_S = 5.0, 10.0
 AROUND_S: Final = 0.12
-"""Kept before the first word and after the last."""
+"""So much is kept before the first word and after the last."""
 PAUSE_S: Final = 0.2
 BONUS: Final = 0.15
-"""What it is worth that a stretch begins, or ends, with a sentence or in a pause, where a word's certainty is from 0 to 1."""
+"""A stretch that begins, or ends, with a sentence or in a pause is worth so much more, where a word's certainty is from 0 to 1."""
 NOISY_DB, QUIET_DB, CLIPPED = 15.0, -38.0, 0.001
 ENDS: Final = (".", "?", "!", "\u3002", "\uff1f", "\uff01")
 

@@ -18,7 +18,7 @@ from app.engine.speech.text.written_out import say_out
 
 Kind = Literal["lost", "doubled", "added", "wrong"]
 Spell = Callable[[str, str], str]
-"""Gives the sounds of a word in a language, one character each."""
+"""It gives the sounds of a word in a language, one character each."""
 MARKS: Final = ".,;:!?\"'\u3002\uff0c\uff01\uff1f\uff1b\uff1a\u3001"
 _TAG: Final = re.compile(r"\[[^\[\]]*+\]|\([^()]*+\)")
 _WORD: Final = re.compile(r"[\u3000-\u9fff]|[^\W_]+(?:['\u2019][^\W_]+)*")
@@ -26,21 +26,21 @@ _KINDS_OF_SOUND: Final = {sign: "vowel" for pair in VOWELS.values() for sign in 
     sign: kind for kind in ("pbtdkg", "fvTDszSZhcj", "mnN", "lrw$y") for sign in kind if sign not in "".join(VOWELS.values())
 }
 _GROUPS: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2))
-"""How many words on either side may be said alike: "everyone" and "every one"."""
+"""So many words on either side may be said alike: "everyone" and "every one"."""
 ALIKE: Final = 0.5
-"""The share of a word's sounds that may differ for it to be the same word: a voice has its accent, and a recogniser its spelling."""
+"""This share of a word's sounds may differ for it to be the same word: a voice has its accent, and a recogniser its spelling."""
 SAME: Final = 0.2
-"""The same of a word that was said twice."""
+"""No more may differ in a word that was said twice."""
 NEAR: Final = 0.4
 """It costs this much to take a sound for one of its kind."""
 STRICT: Final = 3.0
 """A difference counts this many times as much where several words are taken together: a small word would be lost in a long one."""
 OTHER, WITHOUT = 8.0, 3.0
-"""Logarithms of how much likelier a text has to be with what was written in place of a word, and without a word."""
+"""In logarithms, a text has to be so much likelier with what was written in place of a word, and without a word."""
 TWICE, TWICE_WRITTEN = -5.5, -7.0
-"""The same of a word said twice. Nobody expects it, so that it is never likely."""
+"""A word counts as said twice above the first, or above the second where it was also written twice. Nobody expects it, so that it is never likely."""
 LONG: Final = 2
-"""Words that were added; one alone may be the recogniser's."""
+"""So many words have to be added; one alone may be the recogniser's."""
 APART: Final = 0.6
 """It costs this much besides its sounds that a word is missing or too much."""
 
@@ -53,7 +53,7 @@ class Mark:
     first: int
     last: int
     heard: str
-    """What was heard in their place."""
+    """This was heard in their place."""
 
 
 def list_words(text: str) -> list[str]:
@@ -128,7 +128,7 @@ class _Said:
     first: int
     last: int
     most: float = ALIKE
-    """The share of its sounds that may differ. A figure's words are alike, and no recogniser spells them in its own way."""
+    """This share of its sounds may differ. A figure's words are alike, and no recogniser spells them in its own way."""
 
 
 def _say(words: Sequence[str], spell: Spell, language: str) -> list[_Said]:
@@ -159,7 +159,7 @@ def _spell(word: str, spell: Spell, language: str) -> str:
 
 
 _Pair = tuple[int, int, int, int]
-"""Words meant from one place up to before another, and such words heard."""
+"""Words meant go from the first place up to before the second, words heard from the third up to before the fourth."""
 
 
 def _gather(pairs: Sequence[_Pair], own: Sequence[_Said], other: Sequence[_Said]) -> Iterator[list[_Pair]]:

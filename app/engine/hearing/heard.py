@@ -50,11 +50,11 @@ class Meant:
 class Heard:
     words: tuple[Word, ...]
     meant: tuple[Meant, ...]
-    """The words of a text that was meant to be said, where there was one."""
+    """These words were meant to be said, where there was such a text."""
     seconds: float
     model: str
     language: str = ""
-    """That of the text that was meant, where it is known."""
+    """The text that was meant is in this language, where it is known."""
 
     @property
     def text(self) -> str:

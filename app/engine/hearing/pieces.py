@@ -11,7 +11,7 @@ from app.engine.speech.sound.sound import Samples, find_spoken_span
 MOST_S: Final = 28.0
 """Whisper hears 30 s; words at its very end are lost."""
 EARLIEST: Final = 0.5
-"""The share of MOST_S from which a stretch ends where it is quiet: from there on a stretch ends in the quietest place."""
+"""From this share of MOST_S on, a stretch ends in the quietest place."""
 HOP_S: Final = 0.02
 PAUSE_S: Final = 0.3
 """What is quiet for as long counts as a pause; a quiet place alone may be within a word."""

@@ -13,7 +13,7 @@ from app.engine.speech.text.pronounce import read_letters
 
 _ENGLISH: Final = re.compile(r"[a-z]+(?:'[a-z]+)*")
 _SAID_ALIKE: Final = "他她它牠 的地得 你妳 那哪 做作 在再 像象 二两 零〇"
-"""Signs that a recogniser cannot tell apart by their sound, or that are said for the same figure."""
+"""A recogniser cannot tell these signs apart by their sound, or they are said for the same figure."""
 _ALIKE: Final = {sign: group[0] for group in _SAID_ALIKE.split() for sign in group}
 _RULES: Final = {
     "de": r"tsch=c sch=S ch=h ck=k tz=ts dt$=t th=t ph=f qu=kv ie=i [ea][iy]=I eu=: äu=: ä=e ö=e ü=i (?<=[aeiouäöüy])h= ß=s d$=t b$=p g$=k"
@@ -25,7 +25,7 @@ _RULES: Final = {
     "it": r"ch=k gh=g gli=li gn=ny sci?(?=[aeiouèò])=S ci(?=[aou])=c c(?=[eièéì])=c gi(?=[aou])=j g(?=[eièéì])=j qu=kw h= c=k z=ts j=y x=ks",
     "pt": r"ch=S lh=ly nh=ny ss=s rr=r qu(?=[eiéí])=k gu(?=[eiéí])=g ç=s ãos?$=aN ã=aN õ=oN c(?=[eiéí])=s g(?=[eiéí])=Z j=Z x=S h= z$=s c=k q=k y=i",
 }  # fmt: skip
-"""What is written, and the sounds of `sounds.py` that it stands for; earlier rows go first. What has no row is said as it is written."""
+"""What is written leads to the sounds of `sounds.py` that it stands for; earlier rows go first. What has no row is said as it is written."""
 _SAME: Final = re.compile(r"(.)\1+")
 
 

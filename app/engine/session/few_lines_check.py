@@ -31,9 +31,9 @@ from app.engine.session.packed_weights_check import unpack
 COLUMNS: Final = 2048
 """Dia's layers have this many columns."""
 COMPARED: Final = ((1, 32), (3, 224), (16, 256), (77, 2048), (1028, 512), (50, 8192))
-"""Weights that are compared: rows that fill no group of threads, columns that fill no read of one, one of Dia's longest sums."""
+"""These weights are compared: rows that fill no group of threads, columns that fill no read of one, one of Dia's longest sums."""
 TIMED: Final = ((2048, 2048, 1), (2048, 2048, 2), (16384, 2048, 2), (2048, 8192, 2))
-"""A layer's products that are timed, rows, columns and lines: one line hears the text, two with guidance everything else."""
+"""These products of a layer are timed, by rows, columns and lines: one line hears the text, two with guidance everything else."""
 QUICKER: Final = 0.9
 """At most this share of torch's time counts as quicker."""
 ROUNDS: Final = 7

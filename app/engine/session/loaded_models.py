@@ -25,11 +25,11 @@ from app.engine.models.model import SMALL_PARAMETERS, Model, ModelKind
 from app.engine.session.release_memory import release
 
 EARS: Final = "app.engine.hearing.ears.ear"
-"""The module that loads recognisers, as a kind's does its models."""
+"""This module loads recognisers, as a kind's does its models."""
 BESIDE = 0.8
 """A second model is loaded beside the first only if it takes less than this share of the free memory."""
 THREADS = torch.get_num_threads()
-"""torch's own or configured thread count, read before anything is loaded."""
+"""The count is torch's own or the configured one, read before anything is loaded."""
 
 
 @dataclass(slots=True)

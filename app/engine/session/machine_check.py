@@ -18,7 +18,7 @@ from app.engine.models.voice_families import FAMILIES
 from app.engine.session.release_memory import release
 
 SKIPPED: Final = "HEARTH_SKIP_CHECK"
-"""An environment variable: with it nothing is checked in idle time. The tests start hundreds of engines."""
+"""With this environment variable nothing is checked in idle time. The tests start hundreds of engines."""
 
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:

@@ -29,10 +29,10 @@ from app.engine.session.loaded_models import THREADS
 LINES: Final = (2, 80)
 """A row of speech with guidance has the first number of lines, and a prompt the second."""
 COMPARED: Final = ((128, 160), (256, 8192))
-"""Weights that are compared: a small one whose sides differ, and one of Dia's longest sums; with more of them, float64 would take much memory."""
+"""These weights are compared: a small one whose sides differ, and one of Dia's longest sums; with more of them, float64 would take much memory."""
 ROUNDS: Final = 7
 SHAPE: Final = (8192, 2048)
-"""The shape of one of Dia's larger layers."""
+"""One of Dia's larger layers has this shape."""
 
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:

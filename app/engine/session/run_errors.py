@@ -22,11 +22,11 @@ from app.engine.models.loading.capture_failed import CaptureFailed
 from app.engine.models.loading.numbers_broke import NumbersBroke
 
 NO_ENGINE = "unable to find an engine to execute this computation"
-"""cuDNN's words where memory lacks in the middle of a run; at its first small convolution it has none for the card."""
+"""cuDNN says this where memory lacks in the middle of a run; at its first small convolution it has none for the card."""
 NO_ROOM_BYTES = 1 << 20
 """With less than this free, a failed write is the likeliest cause; libsndfile and safetensors word it in their own way."""
 OF_THE_DISK = frozenset({errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS, getattr(errno, "ESTALE", errno.EIO), errno.ENXIO, errno.ENODEV})
-"""Errors of a file that may be whole: its disk fails, is gone or may not be used."""
+"""A file with one of these errors may be whole: its disk fails, is gone or may not be used."""
 
 
 def classify_fault(fault: BaseException) -> Fault | None:

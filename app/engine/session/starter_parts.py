@@ -29,10 +29,10 @@ from app.engine.models.voice_families import FAMILIES
 
 Module = Any
 Compute = Callable[[Module, str, torch.dtype], Tensor]
-"""Computes a part, moved to this device and dtype, on numbers that are always the same."""
+"""It computes a part, moved to this device and dtype, on numbers that are always the same."""
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float32": 2e-2, "float16": 2e-2, "bfloat16": 2e-1}
-"""Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
+"""These are ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
 
 
 def _random(*size: int) -> Tensor:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
 
 RATE: Final = 16_000
-"""The rate of the sound that all of them hear."""
+"""All of them hear sound of this rate."""
 AROUND_S: Final = 0.2
-"""How much of the sound before and after sentences is heard, too: they begin and end a little apart from where they were said to."""
+"""So much of the sound before and after sentences is heard, too: they begin and end a little apart from where they were said to."""
 
 
 class Listener(Protocol):

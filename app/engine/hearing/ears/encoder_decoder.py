@@ -25,9 +25,9 @@ from app.engine.speech.sound.sound import Samples
 
 RATE: Final = 16_000
 TOKENS_PER_S, TOKENS_LEAST = 10.0, 16
-"""More than anybody says: a recogniser that goes on repeats itself."""
+"""Nobody says more: a recogniser that goes on repeats itself."""
 SEVERAL_LANGUAGES: Final = 51_865
-"""Whisper's words, where they are not those of English alone."""
+"""Whisper has so many words, where they are not those of English alone."""
 SILENT: Final = 0.6
 """Whisper must find it this likely that nobody speaks; then it makes words up."""
 MISSING, ODD = -2.0, 0.1
@@ -37,12 +37,12 @@ NEVER: Final = -99.0
 """It stands for what was not weighed: nothing spoke for it."""
 DOUBTS_MOST: Final = 8
 AT_ONCE: Final = 4
-"""Texts that are weighed at once: each token of each takes all the words there are in memory."""
+"""So many texts are weighed at once: each token of each takes all the words there are in memory."""
 STOPS: Final = ",;:.，；：。、"
 PROMPT_MOST: Final = 4
-"""Tokens with which Whisper begins: that it does, the language, what to write, and that it writes no times."""
+"""Whisper begins with so many tokens: that it does, the language, what to write, and that it writes no times."""
 PAD_S: Final = 0.2
-"""How much silence is put around what Moonshine hears: it loses words at the very edge."""
+"""So much silence is put around what Moonshine hears: it loses words at the very edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Family:
     features: Callable[[Samples, Any], torch.Tensor]
     """It makes what the encoder hears, by the model's config."""
     pad_s: float
-    """How much silence is put before and after a stretch."""
+    """A stretch gets so much silence before and after it."""
     most: str
-    """The config's name for the tokens that a decoder writes at most."""
+    """The config says under this name how many tokens a decoder writes at most."""
 
 
 def make_mel(samples: Samples, config: Any) -> torch.Tensor:
@@ -71,7 +71,7 @@ FAMILIES: Final = {
         MoonshineForConditionalGeneration, RATE / 384, lambda samples, _: torch.from_numpy(samples)[None], PAD_S, "max_position_embeddings"
     ),
 }
-"""By the `model_type` of a folder's config.json."""
+"""The `model_type` of a folder's config.json finds its family."""
 
 
 class EncoderDecoder:
@@ -286,9 +286,9 @@ class _Orders:
 
     nobody: int
     plain: int
-    """That no times are written."""
+    """It says that no times are written."""
     languages: tuple[int, ...]
-    """Those of one that hears several."""
+    """One that hears several languages has these."""
     transcribe: int
 
     @classmethod
