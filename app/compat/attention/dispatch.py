@@ -21,11 +21,10 @@ from app.compat.planning.quickest_way import OWN, Shape, Way, choose_by_rule, ro
 from app.compat.planning.types import Gqa, Path, Plan
 
 Observe = Callable[..., None]
-"""Called for each attention call with its path, number of scores, queries at a time, and number of queries."""
+"""It is called for each attention call with its path, number of scores, queries at a time, and number of queries."""
 AS_TORCH = "as torch"
 METAL_SCORES = 1 << 30
-"""Most numbers in one array: Metal silently corrupts larger ones (mps-int32); an older macOS dies at 4 GiB
-(mps-4gib)."""
+"""An array may hold so many numbers: Metal silently corrupts larger ones (mps-int32); an older macOS dies at 4 GiB (mps-4gib)."""
 OWN_PATH = "own arithmetic"
 STEP = f"folded, {OWN_PATH}"
 HALVES = (torch.float16, torch.bfloat16)
@@ -58,27 +57,27 @@ class Dispatcher:
     def __init__(self, plan: Plan, by_torch: Callable[..., Tensor]) -> None:
         self.plan, self.through_torch = plan, ThroughTorch(plan, by_torch)
         self.others: dict[Path | None, Dispatcher] = {each.path: Dispatcher(each, by_torch) for each in plan.others}
-        """Metal: the remedies for calls that another kernel takes."""
+        """On Metal these are the remedies for calls that another kernel takes."""
         self.paths = (plan.path, *self.others)
         self.on_cpu, self.on_metal = plan.device == "cpu", plan.device == "mps"
         self.copies_unknown = not self.on_cpu and all(each.field != "fused-qkv-stride" for each in plan.retired)
         """Views of one tensor in an unknown layout are copied, unless the self-test found that this machine reads them rightly."""
         self.workspace = min(workspace_bytes(plan.device), plan.budget_bytes or workspace_bytes(plan.device))
         self.small = self.workspace // (8 * COPIES)
-        """Number of scores so small that memory does not matter."""
+        """With at most so many scores memory does not matter."""
         self.most_bytes = plan.budget_bytes or self.workspace if self.on_metal else self.workspace
-        """Most bytes for automatic chunks: on Metal each costs a graph of its own, elsewhere small ones are as fast."""
+        """Automatic chunks take at most so many bytes: on Metal each costs a graph of its own, elsewhere small ones are as fast."""
         self.free = FreeMemory()
         self.ways = dict(plan.ways)
         self.bfloat16_is_fast = multiplies_bfloat16()
         folds = self.on_cpu and plan.gqa == "folded" and plan.kernels and plan.chunk_k is None and not plan.contiguous
         self.steps = {torch.float32} if folds else set()
-        """Dtypes in which a speech step takes the shortest path."""
+        """A speech step takes the shortest path in these dtypes."""
         asks = plan.contiguous or plan.pad_value or plan.expand_mask or plan.zero_masked_rows or plan.explicit_mask
         full = {torch.float32, torch.float64}
         halves = {torch.bfloat16} if self.on_cpu else set() if plan.score_dtype == "float32" else set(HALVES)
         self.easy = full | halves
-        """Dtypes in which torch takes an ungrouped short call unchanged."""
+        """torch takes an ungrouped short call unchanged in these dtypes."""
         if asks or plan.others or not plan.kernels or plan.chunk_k is not None or plan.chunk_most is not None:
             self.easy = set()
 

@@ -33,9 +33,9 @@ BETTER: Final = 0.95
 noisy."""
 NO_COARSER: Final = 1.2
 ROUNDING: Final = {"float64": 1e-14, "float32": 1e-6}
-"""Error limits for all dtypes but half precision, where torch's own error is the limit."""
+"""Errors up to these always pass; in half precision only torch's own error sets the limit."""
 CALL_OPERATIONS: Final = 8_000_000_000
-"""Operations in one call, about 0.1 s on two cores: a user's request waits for at most two calls."""
+"""A measured call is reduced to so many operations, about 0.1 s on two cores: a user's request waits for at most two calls."""
 LONGEST_CALL: Final = 2 * CALL_OPERATIONS
 """Calls longer than this even when reduced are not measured, such as a large picture's decoder, run once per
 picture."""

@@ -23,9 +23,9 @@ BACKENDS: dict[Kernel, SDPBackend] = {
     "math": SDPBackend.MATH,
 }
 EXIST: dict[str, frozenset[Kernel]] = {"cpu": frozenset({"flash", "math"}), "cuda": frozenset(BACKENDS)}
-"""Without effect on Metal, where torch has no such switches."""
+"""Metal has no entry, as torch has no such switches there."""
 NONE_TAKES_IT = ("No available kernel", "No viable backend")
-"""torch's errors, on a GPU and on a CPU, if no allowed kernel supports the shape."""
+"""torch raises these errors, on a GPU and on a CPU, if no allowed kernel supports the shape."""
 _ONE_AT_A_TIME = threading.RLock()
 
 

@@ -26,7 +26,6 @@ class Seam:
     def __init__(self, plan: Plan, read_chunk_q: Callable[[], Chunk] | None = None) -> None:
         self.plan = plan
         self.paths: Counter[str] = Counter()
-        """Calls counted by path."""
         self._lock = threading.Lock()
         self._largest: Ran | None = None
         self._largest_scores = -1

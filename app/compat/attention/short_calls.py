@@ -14,9 +14,9 @@ from app.compat.planning.quickest_way import is_brief, is_reading_bound
 
 FOLDED = "folded"
 TINY = 1 << 16
-"""Scores of a grouped call so few that any way will do."""
+"""A grouped call with at most so many scores is so small that any way will do."""
 ShortCall = tuple[str, int, int, bool]
-"""A short call's path, number of scores, number of queries, and whether torch sees its heads grouped."""
+"""It holds a short call's path, number of scores, number of queries, and whether torch sees its heads grouped."""
 Recognise = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool], ShortCall | None]
 Answer = Callable[[Tensor, Tensor, Tensor, Tensor | None, float, bool, float | None], Tensor | None]
 

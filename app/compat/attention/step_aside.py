@@ -9,7 +9,7 @@ from torch.nn import Parameter
 from app.compat.machine.processor import find_private
 
 COMPILED = "stepped aside: compiled"
-"""Counted once per call site when a graph is compiled: no code of Hearth's runs inside the graph."""
+"""This path is counted once per call site when a graph is compiled: no code of Hearth's runs inside the graph."""
 TRACED = "stepped aside: traced"
 TRANSFORMED = "stepped aside: torch.func"
 NESTED = "stepped aside: nested"

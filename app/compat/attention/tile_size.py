@@ -10,14 +10,14 @@ import torch
 from app.compat.machine.free_memory import read_available_bytes
 
 COPIES = 3
-"""Copies alive at the peak: scores, softmax and the masked scores."""
+"""At the peak so many copies are alive: scores, softmax and the masked scores."""
 OWN_BYTES = 8
-"""Bytes per score in own arithmetic, with its weight if that cannot be written in place."""
+"""Own arithmetic takes so many bytes per score, with its weight if that cannot be written in place."""
 WORKSPACE_BYTES = {"cpu": 16 << 20}
-"""Fastest tile size: on a CPU it should stay in cache (in bfloat16 14.4 ms at 16 MiB, 20.8 at 48)."""
+"""Tiles of this size are the fastest: on a CPU one should stay in cache (in bfloat16 14.4 ms at 16 MiB, 20.8 at 48)."""
 WORKSPACE_ELSEWHERE_BYTES = 64 << 20
 WIDENED_BYTES = 4 << 20
-"""Keys and values in float32 at once (2 x 16 heads, 1024 keys, width 128: 1.7 ms; with 16 MiB 2.4, with all 3.7)."""
+"""So many bytes of keys and values are in float32 at once (2 x 16 heads, 1024 keys, width 128: 1.7 ms; with 16 MiB 2.4, with all 3.7)."""
 ENOUGH_ROWS = 64
 """With fewer queries K and V are read too often: take fewer heads at once instead."""
 FEWEST_ROWS = 8
@@ -29,11 +29,11 @@ class Tile(NamedTuple):
     """How much own arithmetic computes at once."""
 
     heads: int
-    """Key/value heads, over the whole batch."""
+    """Key/value heads are counted over the whole batch."""
     rows: int
-    """Queries per head."""
+    """So many queries of each head are computed at once."""
     cols: int | None
-    """Keys; None: all."""
+    """So many keys are computed at once; None takes all."""
 
 
 class FreeMemory:

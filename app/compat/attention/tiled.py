@@ -47,15 +47,15 @@ class Block(NamedTuple):
     """Operands of one tile, with batch and heads merged and the queries of a group together."""
 
     lines: Tensor
-    """Queries, widened."""
+    """The lines are the queries, widened."""
     keys: Tensor
     values: Tensor
     mask: Tensor | None
-    """Mask of all queries; five dimensions, those of `shape` and the keys."""
+    """It masks all queries, in five dimensions: those of `shape` and the keys."""
     shape: tuple[int, int, int, int]
-    """Batch, key/value heads, groups, queries."""
+    """It counts batch, key/value heads, groups and queries."""
     start: int
-    """Index of the first query."""
+    """The first query of this tile has this index."""
     causal: bool
     scale: float
     dropout: float

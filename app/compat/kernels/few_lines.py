@@ -29,7 +29,7 @@ _ALIGNED_BYTES: Final = 16
 """A thread reads so many bytes at once, from an address that is a multiple of them."""
 
 Multiply = Callable[[Tensor, Tensor, Tensor | None], Tensor | None]
-"""Multiplies lines (..., columns) by a weight (rows, columns), which may be packed, with its scales; None: torch has to."""
+"""It multiplies lines (..., columns) by a weight (rows, columns), which may be packed, with its scales; None: torch has to."""
 
 
 class KernelRefused(RuntimeError):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Kind = Literal["cpu", "cuda", "mps", "rocm", "directml"]
 System = Literal["linux", "macos", "windows"]
 PACKAGES: Final = ("bitsandbytes", "torchao", "gptqmodel", "gguf")
-"""Optional packages that read quantised weights."""
+"""These optional packages read quantised weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,40 +30,39 @@ class Hardware:
     kind: Kind = "cpu"
     name: str = "CPU"
     capability: tuple[int, int] | None = None
-    """CUDA compute capability, None elsewhere."""
+    """Only CUDA cards have a compute capability; it is None elsewhere."""
     memory_bytes: int = 0
-    """The card's own memory, or the memory that the device shares with everything else."""
+    """It counts the card's own memory, or the memory that the device shares with everything else."""
     free_bytes: int = 0
     unified: bool = True
-    """True if the device and the processor share one memory."""
+    """True: the device and the processor share one memory."""
     ram_bytes: int = 0
     system: System = "linux"
     system_version: str = ""
     """On a Mac it is the version that quirks compare, such as "14.5"."""
     processor: str = ""
-    """The processor's architecture: arm64, x86_64."""
+    """The processor's architecture is named so, such as arm64 or x86_64."""
     cores: int = 1
     driver: str = ""
     torch: str = ""
     arch_list: tuple[str, ...] = ()
-    """Architectures that this torch was compiled for: sm_75, sm_80..."""
+    """This torch was compiled for these architectures, such as sm_75 and sm_80."""
     cudnn: str = ""
-    """Version of the cuDNN that is loaded, which may not be torch's own: 9.10."""
+    """This version of cuDNN is loaded, such as 9.10, which may not be torch's own."""
     gfx: str = ""
-    """Architecture of an AMD card: gfx1030."""
+    """An AMD card has this architecture, such as gfx1030."""
     pretended: str = ""
-    """Name of the pretended machine; empty on the real one."""
+    """A pretended machine has this name; it is empty on the real one."""
     report: str = ""
-    """File that a pretended machine's facts and verdicts came from; empty for those of the list."""
+    """A pretended machine's facts and verdicts came from this file; it is empty for those of the list."""
     fast_bf16: bool = False
-    """Whether the CPU multiplies bfloat16 in hardware (AVX-512 BF16, AMX); says nothing about a GPU."""
+    """True: the CPU multiplies bfloat16 in hardware (AVX-512 BF16, AMX). It says nothing about a GPU."""
     limit_bytes: int = 0
-    """Memory past which the device swaps or fails: Metal's recommended working set; 0: all of memory_bytes is
-    usable."""
+    """Past this the device swaps or fails: it is Metal's recommended working set; 0: all of memory_bytes is usable."""
     unseen_card: str = ""
-    """A GPU in the machine that this torch cannot use."""
+    """This torch cannot use this GPU, though it is in the machine."""
     packages: tuple[str, ...] | None = None
-    """Installed packages among bitsandbytes, torchao, gptqmodel, gguf; None if not checked."""
+    """Of bitsandbytes, torchao, gptqmodel and gguf these are installed; None: that was not checked."""
 
 
 def probe() -> Hardware:

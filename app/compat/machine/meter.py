@@ -19,18 +19,18 @@ class Reading:
 
     process_bytes: int = 0
     device_bytes: int | None = None
-    """Device memory held by this process: CUDA reserved, Metal driver memory."""
+    """This process holds so much of the device's memory: what CUDA reserved, or Metal's driver holds."""
     allocated_bytes: int | None = None
-    """The part of it in live tensors."""
+    """Live tensors fill so much of it."""
     highest_bytes: int = 0
-    """Highest value seen of the memory that counts here (the device's if it has its own, else the process's)."""
+    """The memory that counts here (the device's if it has its own, else the process's) was never seen to take more."""
     limit_bytes: int = 0
-    """Memory past which it swaps or fails."""
+    """Past this it swaps or fails."""
     free_bytes: int = 0
-    """Memory that this process could still take; includes cached blocks, which are reusable."""
+    """This process could still take so much; cached blocks, which are reusable, count too."""
     system_free_bytes: int = 0
-    """The computer's total memory; 0 if not read."""
     system_bytes: int = 0
+    """The whole computer has so much memory; 0: it was not read."""
     swap_bytes: int = 0
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Layer = Literal["linear", "convolution"]
 _CONVOLUTION: Final = ((0, 0), (1, 1), (1, 1), 1)
-"""Padding, stride, dilation and groups of the convolution that is tried."""
+"""The convolution that is tried has this padding, stride, dilation and groups."""
 _given_up: Final[set[str]] = set()
 _lacking: Final[list[str]] = []
 _find = cache(attrgetter)

@@ -24,7 +24,7 @@ from app.compat.machine.report_file import check, names_path, read_report
 from app.compat.machine.verdicts import Verdict, Verdicts, read_given
 
 FORMAT: Final = 1
-"""Raised when a field changes its meaning; a new field needs no new format."""
+"""It is raised when a field changes its meaning; a new field needs no new format."""
 _DIGITS: Final = 3
 _NAME_MOST: Final = 40
 

@@ -21,7 +21,7 @@ from app.base.trouble import Trouble
 MOST_BYTES: Final = 4 << 20
 """A report takes some 20 KB, with the plans of all models less than a megabyte."""
 LONGEST: Final = 1000
-"""Characters of a text that are read; more is no machine's."""
+"""At most so many characters of a text are read: no machine has more to say."""
 NAMED_MOST: Final = 6
 _ROOTED: Final = re.compile(rf"(?:^|[^\w.@-]){ROOT}|^[A-Za-z]:")
 T = TypeVar("T")

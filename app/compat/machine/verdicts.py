@@ -21,9 +21,9 @@ from app.compat.machine.report_file import check, read_report
 
 _FORMAT: Final = 1
 WITH_LORAS: Final = "loras-"
-"""Begins the names of folders in that of the verdicts, each for what was observed with certain LoRAs."""
+"""Folders whose names begin so lie in that of the verdicts, each for what was observed with certain LoRAs."""
 Fault = Literal["numbers", "memory", "crash"]
-"""Kinds of failed runs that are not the user's fault."""
+"""Runs that fail in these ways are not the user's fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class RunFailure:
 
     fault: Fault
     step: int | None = None
-    """Step of the failure; None while loading the model, or if unknown."""
+    """The run failed at this step; None: it failed while loading the model, or the step is unknown."""
     dtype: str = ""
-    """Dtype that the failing part computed in."""
+    """The failing part computed in this dtype."""
     chunk_most: int | None = None
-    """Queries at a time that attention may take since then."""
+    """Attention may take at most so many queries at a time since then."""
     chunk_before: int | None = None
-    """Limit before the failure; None if there was none."""
+    """This was the limit before the failure; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,13 +105,13 @@ class Subject:
 class Verdict:
     subject: Subject
     passed: bool
-    """For a row: the defect did not occur, so the row is retired. For a path or a part: correct within its tolerance."""
+    """For a row: the defect did not occur, so the row is retired. For a path or a part: it is correct within its tolerance."""
     error: float = 0.0
-    """Largest error relative to the reference's largest value; infinite for NaN. The reference is float64, for a part float32.
-    For what is quicker: its time as a share of the plain way's."""
+    """It is the largest error relative to the reference's largest value, infinite for NaN. The reference is float64, for a part float32.
+    For what is quicker it is the time as a share of the plain way's."""
     elapsed_s: float = 0.0
     words: str = ""
-    """Error message of the machine, if it raised one."""
+    """The machine raised an error with this message, if any."""
     seen: RunFailure | None = None
     """For a fallback it says why the run failed."""
 

@@ -29,12 +29,12 @@ from app.compat.planning.wrong_parts import object_to_device
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
 CARDS: Final = ("cuda", "rocm")
-"""Kinds whose makers have a library for convolutions: cuDNN, MIOpen."""
+"""The makers of these kinds have a library for convolutions: cuDNN, MIOpen."""
 _NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right", "path", "others")
 DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
-"""The fields that have a reason, in order."""
+"""Each of these fields has a reason, in this order."""
 _SINGLE: Final = tuple(field for field in DECIDED_FIELDS if field not in ("kernels", "precision", "ways", "environment"))
-"""Fields that are one option of several."""
+"""Each of these fields is one option of several."""
 NO_VERDICTS: Final[dict[Subject, Verdict]] = {}
 
 

@@ -14,7 +14,7 @@ from app.compat.planning.types import AUTO, Need, Plan, Role
 SMALLEST_CHUNK: Final = 32
 FIRST_CHUNK: Final = 512
 SPEECH_CHUNK: Final = 64
-"""First and only smaller chunk for speech, which takes one query at a time except for its prompt."""
+"""Speech has this smaller chunk and no other, as it takes one query at a time except for its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Fallback:
     id: str
     faults: frozenset[Fault]
     against: tuple[str, ...]
-    """Options that it objects to, as a quirk row does: "dtype/float16". None: it limits the chunk."""
+    """It objects to these options, as a quirk row does: "dtype/float16". Without any it limits the chunk."""
     sentence: Sentence
     first_for: Role | None = None
     """If the fault is known to be in this part, this fallback comes first."""

@@ -17,7 +17,7 @@ BYTES_PER_PARAMETER: Final[dict[Quantised, float]] = {
     "awq": 0.56, "bnb-nf4": 0.56, "bnb-int8": 1.0, "torchao-int8": 1.0, "gguf": 1.0625,
 }  # fmt: skip
 PUBLISHED: Final = frozenset({"awq", "gguf"})
-"""Formats published quantised almost entirely; the others quantise linear layers only, while loading."""
+"""These formats are published quantised almost entirely; the others quantise linear layers only, while loading."""
 _QUANTISED_ROLES: Final[dict[Quantised, tuple[Role, ...]]] = {
     # diffusers reads only the denoiser from a GGUF file; torch's own kernels are quick with few lines at a time, as a voice has them.
     "gguf": ("denoiser",), "int8": ("speech",), "int4": ("speech",),
@@ -26,21 +26,21 @@ MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
 TIGHT: Final = 0.85
-"""Share of the free memory; above it other programs slow down. A plan passes it only where no leaner way is left."""
+"""Above this share of the free memory other programs slow down. A plan passes it only where no leaner way is left."""
 SCRATCH_BYTES: Final = {"attention": 64 * MIB, "speech": 256 * MIB, "picture": 512 * MIB}
-"""Estimate for one step's activations and the smallest score budget; forecast.py learns the true value."""
+"""This estimates one step's activations and the smallest score budget; forecast.py learns the true value."""
 SCORES_AT_MOST: Final = GIB
 SCORES_AT_LEAST: Final = 16 * MIB
 FUSED: Final = frozenset({"flash", "efficient", "cudnn"})
-"""Kernels that never store all scores."""
+"""These kernels never store all scores."""
 STREAMING: Final[frozenset[Path]] = frozenset({"vector", "prefill"})
-"""Those among Metal's, which all go by the name of "math"."""
+"""These of Metal's kernels never store all scores, though all of Metal's go by the name of "math"."""
 COPIES_OF_SCORES: Final = 3
-"""Copies alive at the peak: scores, softmax, one temporary."""
+"""At the peak so many copies are alive: scores, softmax, one temporary."""
 VAE_WORK: Final = 2200
-"""Bytes to decode one pixel for each byte of the dtype (InvokeAI's rule; encoding takes half)."""
+"""Decoding one pixel takes so many bytes for each byte of the dtype (InvokeAI's rule; encoding takes half)."""
 UNFOLDED: Final = 9 * 256
-"""Numbers for each pixel in the windows of a VAE's widest convolution at full size, all of which torch's own copies first."""
+"""The windows of a VAE's widest convolution at full size have so many numbers for each pixel, all of which torch's own copies first."""
 TILE_PIXELS: Final = 512
 SMALLEST_TILE_PIXELS: Final = 256
 

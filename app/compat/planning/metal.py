@@ -11,16 +11,16 @@ from app.compat.planning.quirk import version
 from app.compat.planning.types import ModelPart, Need, Path, Plan, Role
 
 FEW_QUERIES: Final = 8
-"""Most queries of the vector kernel, which decodes."""
+"""The vector kernel, which decodes, takes at most so many queries."""
 VECTOR_DIMS: Final = (64, 96, 128)
 WIDEST_VECTOR: Final = 256
-"""Since there is a prefill kernel."""
+"""The vector kernel takes heads this wide since there is a prefill kernel."""
 PREFILL_DIMS: Final = (32, 64, 72, 80, 96, 128, 256)
 _DIMS: Final[dict[Role, int]] = {"vae": 512, "text": 64}
-"""Head sizes in parts other than the one that a need describes; text encoders with 128 take the same kernel."""
+"""Parts other than the one that a need describes have heads of these sizes; text encoders with 128 take the same kernel."""
 PREFILL_SINCE: Final = "2.13"
 PADDED_SCORES: Final = 1 << 20
-"""Scores of one head from which heads are padded for the prefill kernel: of fewer, copies take what the kernel saves."""
+"""From so many scores of one head on, heads are padded for the prefill kernel: with fewer, copies take what the kernel saves."""
 
 
 def metal_paths(hardware: Hardware) -> tuple[Path, ...]:

@@ -26,10 +26,10 @@ class Situation:
     need: Need
     choice: Choice
     chunk: Chunk
-    """The chunk size asked for."""
+    """The user asked for this chunk size."""
     verdicts: Verdicts
     quirks: tuple[Quirk, ...]
-    """Those that apply on this machine, each with only the conditions that hold here."""
+    """These apply on this machine, each with only the conditions that hold here."""
     retired: tuple[Quirk, ...]
     learned: tuple[Learned, ...] = ()
     """Hearth learned this from this model's failed runs here."""
@@ -39,7 +39,7 @@ class Situation:
 class Option:
     name: str
     why: Sentence
-    """Reason to give if it is taken because nothing better was possible."""
+    """This is the reason to give if the option is taken because nothing better was possible."""
     source: str = "Hearth's rule"
 
 
@@ -53,7 +53,7 @@ class FieldDecision:
     rejected: tuple[Rejected, ...] = ()
     warnings: tuple[Reason, ...] = ()
     taken: tuple[str, ...] = ()
-    """The options taken: one, or as many as are right where they are taken together."""
+    """These options were taken: one, or as many as are right where they are taken together."""
 
 
 def find_objections(situation: Situation, field: str, option: str, dtype: Dtype | None, more: Sequence[Reason] = ()) -> list[Reason]:

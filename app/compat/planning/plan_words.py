@@ -62,7 +62,7 @@ OPTIONS: Final[dict[str, Sentence]] = {
     "chunk_most/none": say("option.no-limit", "no limit"),
     "ways/rule": say("ways.by-rule", "by rule"),
 }
-"""Options with words of their own, for one field or for any; all others are shown by name in every language."""
+"""These options have words of their own, for one field or for any; all others are shown by name in every language."""
 
 
 def word_option(field: str, option: str) -> Value:

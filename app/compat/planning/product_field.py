@@ -28,7 +28,7 @@ class Way:
     dtypes: tuple[Dtype, ...]
     """Lines and products are computed in these."""
     torch: str = "2.6"
-    """The first that has what it takes."""
+    """torch has what it takes from this version on."""
 
 
 WAYS: Final = (

@@ -18,11 +18,11 @@ from app.compat.planning.types import Dtype, Need, Offload, Precision, Quantised
 _SMALLEST: Final = Vae(True, SMALLEST_TILE_PIXELS)
 _PICTURE_OFFLOADS: Final[tuple[Offload, ...]] = ("none", "model", "group")
 PACKED: Final[tuple[Quantised, ...]] = ("int8", "int4")
-"""Packed by Hearth for torch's own kernels."""
+"""Hearth packs these for torch's own kernels."""
 QUICKER: Final = 0.8
 """At most this share of the plain time counts as quicker: noise must not decide how a voice computes."""
 PACKED_KINDS: Final[tuple[Kind, ...]] = ("cpu", "mps")
-"""Kinds of device on which torch has quick kernels for them."""
+"""torch has quick kernels for them on these kinds of device."""
 _NAMES: Final[tuple[Quantised, ...]] = (*PACKED, "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf")
 _PACKAGE: Final = {"awq": "gptqmodel", "bnb-nf4": "bitsandbytes", "bnb-int8": "bitsandbytes", "torchao-int8": "torchao", "gguf": "gguf"}
 _AMPERE: Final = (8, 0)

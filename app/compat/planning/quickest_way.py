@@ -21,7 +21,7 @@ class Shape(NamedTuple):
     masked: bool
     causal: bool
     dtype: str
-    """Compute dtype, by torch's name."""
+    """It computes in this dtype, by torch's name."""
 
     @property
     def groups(self) -> int:
@@ -33,14 +33,14 @@ class Way(NamedTuple):
 
     by: By
     rows: int = 0
-    """Queries at a time; 0: all at once with torch's kernels, as many as are fast in own arithmetic."""
+    """So many queries are taken at a time; 0: all at once with torch's kernels, as many as are fast in own arithmetic."""
 
 
 OWN: Final = Way("own")
 FEW_ROWS: Final = 8
 MANY_NUMBERS: Final = 1 << 20
 BRIEF_NUMBERS: Final = 1 << 18
-"""Keys under one query of grouped heads in float32, up to which torch is the fastest with cold caches."""
+"""Under one query of grouped heads in float32 torch is the fastest with cold caches up to so many keys."""
 LONG_QUERIES: Final = 128
 CAUSAL_ROWS: Final = 64
 SMALL_SCORES: Final = 1 << 19

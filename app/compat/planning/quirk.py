@@ -36,21 +36,21 @@ class Where:
     capability_from: tuple[int, int] | None = None
     capability_before: tuple[int, int] | None = None
     names: str = ""
-    """Pattern found in the device's name."""
+    """The device's name contains this pattern."""
     gfx: str = ""
-    """Pattern at the beginning of an AMD card's architecture."""
+    """An AMD card's architecture begins with this pattern."""
     cudnn_from: str = ""
     """It holds only if this cuDNN or a newer one is known to be loaded."""
     arch_missing: bool = False
-    """True if this torch has no code for the card."""
+    """True: it holds only if this torch has no code for the card."""
     dtypes: tuple[Dtype, ...] = ()
     """It holds only if the model computes in one of these."""
     masked: bool = False
-    """Holds only for attention with a mask."""
+    """True: it holds only for attention with a mask."""
     keys_above: int = 0
     """It holds only for attention over more keys than this."""
     paths: tuple[Path, ...] = ()
-    """Metal's kernels that have the defect; empty: all, or none in particular."""
+    """These of Metal's kernels have the defect; empty: all, or none in particular."""
 
     def holds(self, hardware: Hardware) -> bool:
         return (
@@ -81,21 +81,21 @@ class Quirk:
 
     id: str
     where: tuple[Where, ...]
-    """Conditions of which any one suffices."""
+    """Any one of these conditions suffices."""
     sentence: Sentence
     source: str
     symptom: str = ""
-    """Pattern of the machine's error message; empty if it fails silently."""
+    """The machine's error message has this pattern; empty: it fails silently."""
     against: tuple[str, ...] = ()
-    """Options that it objects to, such as "gqa/native"."""
+    """It objects to these options, such as "gqa/native"."""
     limits: tuple[tuple[Unit, int], ...] = ()
-    """Limits on the scores of one call."""
+    """The scores of one call may not pass these limits."""
     sets: tuple[tuple[str, str], ...] = ()
-    """Environment variables to set before torch is imported."""
+    """These environment variables are set before torch is imported."""
     fatal: bool = True
-    """True if wrong or broken; False if only slow, so that the user may insist."""
+    """True: it is wrong or broken; False: it is only slow, so that the user may insist."""
     stops: bool = False
-    """True if nothing runs on such a machine."""
+    """True: nothing runs on such a machine."""
 
     def applies(self, hardware: Hardware) -> bool:
         return any(where.holds(hardware) for where in self.where)

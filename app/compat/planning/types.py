@@ -16,7 +16,7 @@ Path = Literal["vector", "prefill", "graph"]
 """One of torch's Metal kernels takes a call: the one for few queries, the one for many, or a graph of products."""
 Offload = Literal["none", "model", "group", "sequential"]
 Quantised = Literal["none", "int8", "int4", "awq", "bnb-nf4", "bnb-int8", "torchao-int8", "gguf"]
-"""Weights of fewer bits: packed for torch's own kernels, or by another library."""
+"""Weights of fewer bits are packed for torch's own kernels, or by another library."""
 Product = Literal["torch", "kernel", "lines"]
 """Few lines are multiplied by weights as torch does, by a kernel of Hearth's, or line by line."""
 Row = Literal["calls", "graph"]
@@ -24,7 +24,7 @@ Row = Literal["calls", "graph"]
 Convolution = Literal["library", "torch"]
 Role = Literal["text", "denoiser", "vae", "speech", "codec"]
 Chunk = int | Literal["auto"]
-"""Queries that attention takes at a time, or automatic."""
+"""Attention takes so many queries at a time, or as many as are chosen automatically."""
 AUTO: Final = "auto"
 
 
@@ -36,19 +36,19 @@ class ModelPart:
     role: Role
     parameters: int
     half_is_safe: bool = True
-    """False if float16 overflows (SDXL's own VAE and FLUX's, Z-Image's transformer)."""
+    """False: float16 overflows (SDXL's own VAE and FLUX's, Z-Image's transformer)."""
     linear: int | None = None
-    """Parameters in linear layers, the only ones quantised while loading; None: nearly all."""
+    """So many parameters are in linear layers, the only ones quantised while loading; None: nearly all."""
     wide: int = 0
-    """Parameters that transformers keeps in float32 when loading float16, and bitsandbytes leaves alone (T5's)."""
+    """transformers keeps so many parameters in float32 when loading float16, and bitsandbytes leaves them alone (T5's)."""
     gguf_bytes: int | None = None
-    """Size of its GGUF file, if known."""
+    """Its GGUF file has this size, if that is known."""
     widest: int = 0
-    """Parameters of its largest linear layer, for a voice: what is widened or sent at a time."""
+    """A voice's largest linear layer has so many parameters: what is widened or sent at a time."""
     eight: int = 0
-    """Parameters in linear layers that have 8 bits where the others are packed in 4: what makes sound."""
+    """Linear layers that make sound have so many parameters: they keep 8 bits where the others are packed in 4."""
     scales: bool = False
-    """Whether it stays within float16 if its layers are scaled (Z-Image's transformer), though as it is it would overflow."""
+    """True: it stays within float16 if its layers are scaled (Z-Image's transformer), though as it is it would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +67,19 @@ class Need:
     causal: bool = True
     parts: tuple[ModelPart, ...] = ()
     cache_bytes: int = 0
-    """Key/value caches at their longest, in two-byte numbers."""
+    """Key/value caches take so much at their longest, in two-byte numbers."""
     reading_bytes: int = 0
-    """What models take on the processor that read a picture before the first step, and then leave the memory."""
+    """Models that read a picture take so much on the processor before the first step, and then leave the memory."""
     width: int = 0
     height: int = 0
     attention: str = ""
-    """The attention that its config requires, for example flash_attention_2."""
+    """Its config requires this attention, for example flash_attention_2."""
     published: Quantised = "none"
-    """Quantisation in which its weights are published."""
+    """Its weights are published in this quantisation."""
     also_published: tuple[Quantised, ...] = ()
-    """Other available formats of the model: a GGUF file beside the plain weights."""
+    """The model is available in these formats as well: a GGUF file beside the plain weights."""
     impossible: tuple[tuple[Quantised, Sentence], ...] = ()
-    """Quantisations unavailable for it here, each with the reason."""
+    """These quantisations are unavailable for it here, each for the reason given."""
     plain: bool = False
     """Its weights are held as they compute and where they compute: nothing widens them, sends them layer by layer or captures a row."""
 
@@ -90,7 +90,7 @@ class Choice:
 
     gqa: Gqa | None = None
     kernels: tuple[Kernel, ...] | Kernel | None = None
-    """One, several, or () for Hearth's own arithmetic only."""
+    """Several may be named; () allows Hearth's own arithmetic only."""
     dtype: Dtype | None = None
     offload: Offload | None = None
     quantised: Quantised | None = None
@@ -106,18 +106,18 @@ class Precision:
     compute: Dtype
     device: str
     linear: Dtype | None = None
-    """Dtype in which a voice's linear layers multiply, with sums in float32, or a UNet's transformer blocks compute; None: `compute`."""
+    """In this dtype a voice's linear layers multiply, with sums in float32, or a UNet's transformer blocks compute; None: `compute`."""
     kept_bytes: int = 0
-    """Bytes of its layers that stay on the device while the others are sent for each row."""
+    """So many bytes of its layers stay on the device while the others are sent for each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vae:
     slicing: bool = False
     tile_pixels: int = 0
-    """Tile size; 0: no tiles."""
+    """A tile is so many pixels wide and high; 0: there are no tiles."""
     unfolds: bool = False
-    """Whether each convolution first copies every window of its input."""
+    """True: each convolution first copies every window of its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,9 @@ class Ran:
     """How one attention call ran."""
 
     path: str
-    """Its path, as the seam counts it."""
+    """The seam counts calls under this name."""
     rows: int
-    """Queries at a time."""
+    """It took so many queries at a time."""
     queries: int
 
 
@@ -138,15 +138,15 @@ class Reason:
     field: str
     sentence: Sentence
     source: str = "Hearth's rule"
-    """A link, an issue number, or "measured here"."""
+    """A link, an issue number or "measured here" says where it is from."""
     asked: str = ""
-    """The option set by hand, where this says what became of it."""
+    """This option was set by hand, and the sentence says what became of it."""
     slower: bool = False
-    """Whether jobs take longer for it, so that each one tells it."""
+    """True: jobs take longer for it, so that each one tells it."""
     fatal: bool = False
-    """Whether the option is wrong, broken or impossible; else merely unwise."""
+    """True: the option is wrong, broken or impossible; False: it is merely unwise."""
     overrules: bool = False
-    """Whether a run failed with the option, or it is unavailable: it is taken only if there is no other, even if chosen by hand."""
+    """True: a run failed with the option, or it is unavailable, so it is taken only if there is no other, even if chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,33 +159,32 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Plan:
     device: str
-    """torch's name of the device."""
+    """torch knows the device by this name."""
     dtype: Dtype
-    """The model's compute dtype; `precision` has each part's."""
+    """The model computes in this dtype; `precision` has each part's."""
     score_dtype: Dtype | None
-    """None: scores in the kernel's own precision."""
+    """None leaves scores in the kernel's own precision."""
     gqa: Gqa
     chunk_q: Chunk
-    """Queries at a time as planned; AUTO: from free memory at each call, within `budget_bytes`."""
+    """The plan takes so many queries at a time; AUTO: as many as free memory allows at each call, within `budget_bytes`."""
     chunk_most: int | None
-    """Most queries at a time, if memory ran out in an earlier run; None if it never did."""
+    """Memory ran out in an earlier run, so that at most so many queries are taken at a time; None: it never did."""
     chunk_k: int | None
-    """Keys at a time with a running maximum; None: split only if one row of scores is too large."""
+    """So many keys are taken at a time with a running maximum; None: they are split only if one row of scores is too large."""
     budget_bytes: int
-    """Bytes that the scores of one call may take."""
+    """The scores of one call may take so many bytes."""
     contiguous: bool
     explicit_mask: bool
-    """Whether to pass the causal mask as a tensor."""
+    """True: the causal mask is passed as a tensor."""
     expand_mask: bool
     pad_value: bool
     pad_heads: bool
-    """Whether long calls' heads are padded to a size that Metal's prefill kernel takes."""
+    """True: long calls' heads are padded to a size that Metal's prefill kernel takes."""
     zero_masked_rows: bool
     kernels: tuple[Kernel, ...]
-    """Allowed torch kernels, best first; empty: own arithmetic only. On Metal "math" is torch's attention of any
-    kind."""
+    """These torch kernels are allowed, best first; empty: own arithmetic only. On Metal "math" is torch's attention of any kind."""
     ways: tuple[tuple[Shape, Way], ...]
-    """The fastest way for each shape measured here; a rule decides for all others."""
+    """These are the fastest ways for the shapes measured here; a rule decides for all others."""
     precision: tuple[Precision, ...]
     offload: Offload
     vae: Vae
@@ -193,21 +192,21 @@ class Plan:
     product: Product
     row: Row
     attention: str
-    """Attention for from_pretrained: sdpa."""
+    """from_pretrained is given this attention: sdpa."""
     convolution: Convolution
-    """Whether the card's library (cuDNN, MIOpen) computes convolutions, or torch itself."""
+    """Either the card's library (cuDNN, MIOpen) computes convolutions, or torch itself."""
     environment: tuple[tuple[str, str], ...]
-    """Environment variables to set before torch is imported."""
+    """These environment variables are set before torch is imported."""
     because: tuple[Reason, ...]
-    """One for each field above, in their order."""
+    """Each field above has one, in their order."""
     rejected: tuple[Rejected, ...] = ()
     warnings: tuple[Reason, ...] = ()
     retired: tuple[Reason, ...] = ()
-    """Known defects that this machine's self-test disproved."""
+    """This machine's self-test disproved these known defects."""
     runs_on: str = "cpu"
     """The tensors are there: on `device`, or on the CPU on a pretended machine."""
     native_right: bool = False
-    """Folded for speed, though torch's grouped heads are correct here: short calls may use them."""
+    """True: heads are folded for speed, though torch's grouped heads are correct here: short calls may use them."""
     path: Path | None = None
     """On Metal this plan is for this kernel; it is None elsewhere."""
     others: tuple[Plan, ...] = ()

@@ -14,7 +14,7 @@ from app.compat.planning.types import Dtype, ModelPart, Reason
 OPERATIONS: Final = {"attention": ("linear",), "speech": ("linear",), "picture": ("linear", "convolution")}
 """The parts that compute in a plan's dtype are made of these, besides attention."""
 PARTS: Final = {"attention": (), "speech": ("voice-text", "voice-row"), "picture": ("text", "denoiser")}
-"""The starters' parts that compute in a plan's dtype, by the kind of model that they speak for."""
+"""These parts of the starters compute in a plan's dtype, by the kind of model that they speak for."""
 PART_WORDS: Final[dict[str, Sentence]] = {
     "linear": say("wrong.linear", "linear layers"),
     "convolution": say("wrong.convolution", "convolutions"),

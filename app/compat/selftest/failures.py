@@ -21,8 +21,8 @@ from app.compat.planning.quirk_table import QUIRKS
 NOT_SIMULATED: Final = frozenset(
     {"mps-allocator", "mps-graph-26", "mps-graph-27", "mps-large-product", "mps-leak", "mps-threads", "windows-spill"}
 )
-"""Defects of memory, threads and whole systems, which a simulated machine lacks, and a question too large to simulate: its self-test says
-nothing about them."""
+"""A simulated machine's self-test says nothing about these: defects of memory, threads and whole systems, which it lacks, and a question
+too large to simulate."""
 _ROWS: Final = {row.id: row for row in QUIRKS}
 
 
@@ -38,14 +38,14 @@ class DeviceLimits:
     indexed_elements: int = 1 << 32
     bias_pairs: int = 1 << 32
     broadcast_elements: int = 1 << 24
-    """Scores from which a broadcast mask aborts; the report has 4096 queries and as many keys."""
+    """From so many scores on a broadcast mask aborts; the report has 4096 queries and as many keys."""
     reduction: int = 32767
     softmax_keys: int = 3068
     decode_keys: int = 1024
     convolution_length: int = 65536
     product_bytes: int = 1 << 31
     buffer_bytes: int | None = None
-    """Largest buffer; None: the machine's free memory."""
+    """No buffer is larger than this; None: than the machine's free memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class DeviceFacts:
     hardware: Hardware
     limits: DeviceLimits = DeviceLimits()
     repaired: frozenset[str] = frozenset()
-    """Rows whose defect is repaired, or was not seen by the machine's own self-test."""
+    """The defect of these rows is repaired, or was not seen by the machine's own self-test."""
     seen: frozenset[str] = frozenset()
-    """Rows whose defect the machine's own self-test saw, whatever the table says."""
+    """The machine's own self-test saw the defect of these rows, whatever the table says."""
 
     @property
     def mps(self) -> bool:
@@ -313,4 +313,4 @@ ATTENTION: Final[tuple[DeviceFailure, ...]] = (
         spoil=_blank_rows,
     ),
 )
-"""In the order that a machine meets them: rejected calls, misread inputs, wrong results."""
+"""They stand in the order that a machine meets them: rejected calls, misread inputs, wrong results."""

@@ -22,10 +22,11 @@ from app.compat.planning.types import HALVES, Convolution, Dtype
 from app.compat.selftest.reference import NARROW, Array, error, make
 
 Measured = tuple[float, float]
-"""The largest error, and seconds."""
+"""It holds the largest error, and seconds."""
 Made = Callable[..., Tensor]
 LARGE: Final = (256, 1024, 240_000)
-"""Rows, sum and columns of a product past the size at which an M1 left a band of NaN: (rows + 2 sums) x columns of float32 are more than 2 GiB."""
+"""A product of these rows, sum and columns is past the size at which an M1 left a band of NaN: (rows + 2 sums) x columns of float32 are
+more than 2 GiB."""
 TOO_MUCH_BYTES: Final = 512 << 20
 KEPT_TOO_MUCH: Final = 3
 """An allocator may keep some memory; one that keeps every size holds many times what was alive at once."""

@@ -24,7 +24,7 @@ from app.compat.selftest.reference import BLIND_HEADS, SD15, SD15_LARGE
 
 DTYPES: Final[tuple[Dtype, ...]] = ("float16", "bfloat16", "float32")
 TIMED: Final = (Shape(2, 2, 2, 4096, 4096, 40, False, False, ""), Shape(2, 2, 2, 1024, 1024, 160, False, False, ""))
-"""SD 1.5's longest attention at 512 pixels, and its deepest at 1024, two heads of eight."""
+"""They are SD 1.5's longest attention at 512 pixels, and its deepest at 1024, with two heads of eight."""
 QUICKER: Final = 0.95
 """At most this share of the time counts as quicker."""
 ROUNDS: Final = 7

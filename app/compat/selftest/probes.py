@@ -29,7 +29,7 @@ from app.compat.selftest.operations import Measured
 from app.compat.selftest.reference import CaseShape, Made, error, make
 
 TOLERANCE: Final[dict[Dtype, float]] = {"float64": 1e-10, "float32": 1e-3, "float16": 5e-3, "bfloat16": 2e-2}
-"""Ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
+"""Each is ten times the rounding error seen on a CPU; float32 leaves room for cards that multiply in TF32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Probe:
     subject: Subject
     dtype: Dtype
     look: Callable[[str], Measured]
-    """Runs it on a device."""
+    """It puts the question to the device of this name."""
     tolerance: float | None = None
-    """None: the dtype's own."""
+    """None takes the dtype's own."""
     prepare: Callable[[], object] | None = None
-    """Computes on the processor what the answer is compared with; a simulated machine does not reach it."""
+    """It computes on the processor what the answer is compared with; a simulated machine does not reach it."""
 
     def judge(self, error: float) -> bool:
         return error <= (TOLERANCE[self.dtype] if self.tolerance is None else self.tolerance)
@@ -212,12 +212,11 @@ OPTIONS: Final[tuple[Change, ...]] = (
     ("chunk_k/16384", {"chunk_k": 16384}, (shape.LONGEST,)),
     ("chunk_q/64", {"chunk_q": 64}, (shape.SD15, shape.CLIP, shape.T5)),
 )
-"""Each option, its change to a careful plan, and attention to compute correctly. `kernels` None: all of this
-machine's."""
+"""Each option has its change to a careful plan, and attention to compute correctly. `kernels` None stands for all of this machine's."""
 
 
 ASKED_BY_ITSELF: Final = {"linear": operations.linear, "convolution": operations.convolution}
-"""Asked apart, because a card may compute the one rightly and the other not (gtx16-fp16)."""
+"""They are asked apart, because a card may compute the one rightly and the other not (gtx16-fp16)."""
 
 
 def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:

@@ -31,14 +31,14 @@ class CaseShape:
     keys: int
     dim: int
     kv_heads: int = 0
-    """0: as many as query heads."""
+    """0 stands for as many as query heads."""
     value_dim: int = 0
     mask: Mask = "none"
     causal: bool = False
     layout: Layout = "plain"
     scale: float | None = None
     loud: float = 1
-    """Factor by which queries and keys are larger; a power of two."""
+    """Queries and keys are larger by this factor, a power of two."""
     every: int = 1
     """Compare every row, or every n-th if all would take too long."""
 

@@ -41,25 +41,25 @@ from app.compat.selftest.reference import numbers
 
 Tell = Callable[[int, int, Sentence], None]
 Stage = Callable[[], AbstractContextManager[object]]
-"""Context around each question: nothing, or in tests a simulated machine."""
+"""Each question is asked within this context: nothing, or in tests a simulated machine."""
 ListProbes = Callable[[Hardware], Sequence[Probe]]
-"""Lists what is asked of a machine; a function of a module, which a child process imports by name."""
+"""It lists what is asked of a machine; it is a function of a module, which a child process imports by name."""
 
 LONGEST_ANSWER_S: Final = 120.0
-"""Longest silence of a child; after it the driver counts as hung, and the child is killed."""
+"""After so long a silence the driver counts as hung, and the child is killed."""
 LONGEST_START_S: Final = 600.0
 """A child on a slow disk may take so long until it is ready."""
 POLL_S: Final = 0.1
 _ENDED: Final = tuple(-number for number in (9, 15, 1, 2))
-"""Exit codes of a child that a signal ended: by a person, at a logout, or by the system for want of memory. Windows has none."""
+"""A child that a signal ended leaves these exit codes: by a person, at a logout, or by the system for want of memory. Windows has none."""
 _END_S: Final = 5.0
 _LAST_WORDS: Final = 600
 _LAST: Final = Subject.row("mps-threads")
 
 
 Answer = Verdict | Literal["waiting", "unanswered"]
-"""A verdict; or a child still computes; or the question says nothing about the machine: there was no memory for it, or somebody
-ended the child."""
+"""A child answers with a verdict, or still computes; an unanswered question says nothing about the machine: there was no memory for it, or
+somebody ended the child."""
 
 
 def questions(hardware: Hardware) -> tuple[Probe, ...]:

@@ -35,7 +35,7 @@ _PRODUCTS: Final = (aten.bmm, aten.baddbmm, aten.mm, aten.addmm)
 _BATCHED: Final = (aten.bmm, aten.baddbmm)
 _WITH_NUMBERS: Final = (aten.add, aten.sub, aten.mul, aten.div, aten.add_, aten.sub_, aten.mul_, aten.div_)
 _MADE_OF_OTHERS: Final = (aten.linear, aten.matmul, aten.softmax, aten.conv1d, aten.conv2d, aten.conv_transpose1d, aten.conv_transpose2d)
-"""Operations that torch dispatches as one in inference mode."""
+"""torch dispatches each of these as one operation in inference mode."""
 _FUSED: Final = ("scaled_dot_product", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 
 
@@ -46,12 +46,12 @@ class Bites:
     facts: DeviceFacts
     kill: bool = False
     rows: Counter[str] = field(default_factory=Counter)
-    """Count of failures by row."""
+    """It counts failures by row."""
     kernels: Counter[str] = field(default_factory=Counter)
-    """Kernels that the machine would have used: "math" and "graph" store all scores at once."""
+    """The machine would have used these kernels: "math" and "graph" store all scores at once."""
     calls: int = 0
     escaped: int = 0
-    """Fused attention calls that bypassed the seam."""
+    """So many fused attention calls bypassed the seam."""
     inside: bool = False
 
     def attention(self, torch_attention: Callable[..., Tensor], call: DeviceCall) -> Tensor:
