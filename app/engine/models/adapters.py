@@ -27,7 +27,7 @@ CONFIG: Final = "config.json"
 STEM: Final = "model"
 FILES_MOST: Final = 200
 KNOWN_MOST: Final = 256
-"""Headers that are remembered."""
+"""At most so many headers are remembered."""
 ENCODER_FOLDERS: Final = ("image_encoder", "clip_vision")
 """Other programs call the folder of image encoders this, beside an adapter's or one further up."""
 _PLAIN, _PLUS = "image_proj.proj.weight", "image_proj.latents"
@@ -39,7 +39,7 @@ _OTHERS: Final[tuple[tuple[str, Value], ...]] = (
     ("double_blocks.0.processor.ip_adapter_double_stream_k_proj.weight", say("adapter.flux", "an IP-Adapter for FLUX")),
     ("controlnet_cond_embedding.conv_in.weight", say("adapter.controlnet", "a ControlNet")),
 )  # fmt: skip
-"""What else goes by that name, by a tensor of each; plain adapters are told before."""
+"""Other files go by that name, each told by one of its tensors; plain adapters are told before."""
 _FAMILIES: Final = {768: "sd15", 1024: "sd2", 2048: "sdxl"}
 """A family is told by how many numbers a UNet's attention reads of each token."""
 _HEADS: Final = 16
@@ -53,24 +53,24 @@ Reads = Literal["whole", "patches"]
 class Adapter:
     path: Path
     family: str
-    """A key of lora_facts.NAMES; empty if its width tells of none: then its load says whether it fits."""
+    """lora_facts.NAMES has this key; it is empty if its width tells of none: then its load says whether it fits."""
     parameters: int
     reads: Reads
     """It takes this of the encoder's answer."""
     width: int
-    """Numbers that it takes of it."""
+    """It takes so many numbers of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageEncoder:
     path: Path
-    """A .safetensors file, or a folder as transformers writes it."""
+    """It is a .safetensors file, or a folder as transformers writes it."""
     settings: Mapping[str, Any]
-    """For transformers' CLIPVisionConfig."""
+    """transformers' CLIPVisionConfig takes these."""
     widths: Mapping[Reads, int]
     parameters: int
     halves: bool
-    """Its weights are stored in 16 bits."""
+    """True: its weights are stored in 16 bits."""
 
     @property
     def reading_bytes(self) -> int:

@@ -21,7 +21,7 @@ _T5_WORDS_MOST: Final = 100_000
 """UMT5, which is for other models, has more."""
 _BEST: Final = ("bfloat16", "float16", "float32", "fp8")
 FILES_MOST: Final = 200
-"""The most files looked at in one folder."""
+"""At most so many files of one folder are looked at."""
 
 
 def find_beside(path: Path, facts: FileFacts) -> dict[str, Path]:

@@ -20,7 +20,7 @@ from app.engine.models.picture_readers import READERS
 from app.engine.models.recognisers import RECOGNISERS
 
 NEAR_MOST: Final = 3
-"""Names offered for one that is unknown."""
+"""At most so many names are offered for one that is unknown."""
 _MB: Final = 1_000_000
 _GB: Final = 1_000_000_000
 
@@ -32,7 +32,7 @@ _QWEN3_4B: Final = ModelPart("text_encoder", "text", 4_022_468_096, linear=3_633
 _VAE: Final = ModelPart("vae", "vae", 83_653_863)
 _VAE_16: Final = ModelPart("vae", "vae", 83_819_683)
 _FLUX_VAE: Final = replace(_VAE_16, half_is_safe=False)
-"""Black in float16: InvokeAI #7208. Z-Image uses it too; FLUX.2's is alike, and nothing shows that it is better."""
+"""It paints black in float16: InvokeAI #7208. Z-Image uses it too; FLUX.2's is alike, and nothing shows that it is better."""
 
 _SIZES_512: Final = ((512, 512), (512, 768), (768, 512), (640, 448), (448, 640))
 _SIZES_1024: Final = ((1024, 1024), (896, 1152), (1152, 896), (832, 1216), (1216, 832), (768, 1344), (1344, 768))
@@ -274,11 +274,11 @@ BEST: Final = {
         "sd15", "starter-painter",
     ),
 }  # fmt: skip
-"""The models used when none is named: the first installed one."""
+"""If no model is named, the first installed one of these is used."""
 OFFERED: Final[Mapping[str, str]] = {"speech": "dia-1.6b", "picture": "sd15"}
-"""The model offered in the greeting, and where a small one does not know a word."""
+"""The greeting offers this model, and it is offered where a small one does not know a word."""
 EDITOR: Final = "flux2-klein"
-"""Offered where no installed model changes a picture by words."""
+"""It is offered where no installed model changes a picture by words."""
 
 
 def choose_best(kind: KindName, there: Callable[[Model], bool]) -> Model:

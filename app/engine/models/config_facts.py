@@ -17,11 +17,11 @@ from app.base.trouble import Trouble
 
 CONFIG: Final = Bounds(depth=16, unique=True, infinite=True)
 NUMBER_MOST: Final = 1e31
-"""The largest number in a field that is not listed. Tokenizers without a limit write 1e30 as theirs."""
+"""No number in a field that is not listed may be larger. Tokenizers without a limit write 1e30 as theirs."""
 WORD_MOST: Final = 200
 SHOWN_MOST: Final = 40
 PATH_MOST: Final = 120
-"""Letters of a value, and of a file's name, that a sentence shows."""
+"""A sentence shows so many letters of a value, and of a file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Fact:
 
     kind: type[int] | type[float] | type[str]
     least: float = 0
-    """The least value; for a word, its letters."""
+    """No value is less than this; for a word its letters count."""
     most: float = WORD_MOST
     listed: int = 0
-    """Most values where it may be a list; 0: a single value."""
+    """Where it may be a list, it has at most so many values; 0: it is a single value."""
     lists: int = 1
     """Lists may lie this deep in lists."""
 
@@ -47,14 +47,14 @@ def _number(least: float, most: float, listed: int = 0) -> Fact:
 
 
 _LEVELS: Final = 16
-"""Most levels of a UNet, a VAE or a codec."""
+"""A UNet, a VAE or a codec has at most so many levels."""
 _WIDTH: Final = _whole(1, 1 << 20, _LEVELS)
 _COUNT: Final = _whole(0, 1024, 64)
 _HEADS: Final = _whole(1, 1024, _LEVELS)
 _HEAD: Final = _whole(1, 4096, _LEVELS)
 _TOKEN: Final = _whole(-1, 1 << 24, 64)
 _ORDER: Final = _whole(0, 16)
-"""Earlier steps that a scheduler keeps."""
+"""A scheduler keeps at most so many earlier steps."""
 _SECONDS: Final = _number(0.1, 600)
 _WORD: Final = Fact(str)
 _WORDS: Final = Fact(str, listed=256)

@@ -26,7 +26,7 @@ STEM: Final = "diffusion_pytorch_model"
 CONFIG: Final = "config.json"
 FILES_MOST: Final = 200
 KNOWN_MOST: Final = 512
-"""Headers that are remembered."""
+"""At most so many headers are remembered."""
 _FIRST: Final = "controlnet_cond_embedding.conv_in.weight"
 _FIRST_ORIGINAL: Final = ("control_model.input_hint_block.0.weight", "input_hint_block.0.weight")
 _UNION: Final = say("control.union", "a ControlNet Union")
@@ -42,18 +42,18 @@ _OTHERS: Final[tuple[tuple[str, Value], ...]] = (
 )  # fmt: skip
 """People keep these, too, beside control models; they are told by a tensor of each."""
 _WIDTHS: Final = {1024: "sd2"}
-"""Families without a row, by the numbers that their attention reads of each token."""
+"""These families have no row, and are told by the numbers that their attention reads of each token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
     path: Path
-    """A .safetensors file, or a folder as diffusers writes it."""
+    """It is a .safetensors file, or a folder as diffusers writes it."""
     family: str
-    """A key of lora_facts.NAMES."""
+    """lora_facts.NAMES has this key."""
     parameters: int
     original: bool
-    """Its tensors have the names of Stable Diffusion's first programs."""
+    """True: its tensors have the names of Stable Diffusion's first programs."""
 
     @property
     def weights(self) -> tuple[Path, ...]:

@@ -32,13 +32,14 @@ USUAL_SCALE: Final = 1 << (USUAL_LEVELS - 1)
 """The decoder of every catalog row shrinks a picture this far, by half from level to level; a local model's is read from its config."""
 LEVELS_MOST: Final = 8
 SIDE_MOST: Final = 8192
-"""The largest picture that a model may say it was trained at."""
+"""No model may say that it was trained at larger pictures."""
 POSITIONS_MOST: Final = 1 << 28
-"""Numbers in the largest table of positions that a model may have; Stable Diffusion 3.5 has 226 million, 2 GB while it is computed."""
+"""The largest table of positions of a model has at most so many numbers; Stable Diffusion 3.5 has 226 million, 2 GB while it is
+computed."""
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", None})
-"""Libraries that parts of a pipeline may come from; anything else would be code from the folder."""
+"""Parts of a pipeline may come from these libraries; anything else would be code from the folder."""
 _PARTS: Final = frozenset({*_ROLES, "tokenizer", "tokenizer_2", "tokenizer_3", "scheduler"})
-"""Folders within a diffusers folder."""
+"""A diffusers folder keeps its parts in folders of these names."""
 _PIPELINE: Final = "model_index.json"
 
 

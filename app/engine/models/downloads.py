@@ -27,12 +27,12 @@ from app.engine.models.model import Model, list_sources
 
 AT_ONCE: Final = 2
 WAITS_S: Final = (1.0, 3.0, 9.0, 27.0)
-"""Waits between attempts without new bytes; any received block starts the list again."""
+"""The attempt after one without new bytes waits so long; any received block starts the list again."""
 LINE_WAIT_S: Final = 15.0
-"""Between looks for a connection, where there is none."""
+"""Where there is no connection, it is looked for so often."""
 RATE_OVER_S: Final = 8.0
 LOOK_S: Final = 0.2
-"""Between looks whether a download is to pause."""
+"""A download looks so often whether it is to pause."""
 State = Literal["queued", "running", "paused", "failed", "done"]
 
 
@@ -43,10 +43,10 @@ class Status:
     done_bytes: int
     total_bytes: int
     rate: float
-    """Bytes per second over the last moments; 0 while nothing arrives."""
+    """So many bytes per second arrived over the last moments; 0 while nothing arrives."""
     eta_s: float | None
     sentence: Sentence | None = None
-    """Why it failed, or what it waits for."""
+    """It says why it failed, or what it waits for."""
     cure: str = ""
 
 
@@ -60,7 +60,7 @@ class _Download:
     quantised: Quantised
     total_bytes: int
     blobs: list[tuple[str, str, int]] = field(default_factory=list)
-    """Repository, blob name, size. Received bytes are counted on disk, so the figure is right after any kill."""
+    """Each has its repository, blob name and size. Received bytes are counted on disk, so the figure is right after any kill."""
     state: State = "queued"
     sentence: Sentence | None = None
     cure: str = ""
@@ -94,7 +94,7 @@ class Downloads:
         self._turns = threading.BoundedSemaphore(AT_ONCE)
         self._jobs: dict[str, _Download] = {}
         self.line_rate: float | None = None
-        """Bytes per second of the last download, once one has run."""
+        """The last download had so many bytes per second, once one has run."""
 
     def recall(self, models: Iterable[Model]) -> None:
         """Unfinished downloads of an earlier run are listed as paused; the user resumes them."""

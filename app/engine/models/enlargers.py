@@ -24,7 +24,7 @@ _CONVOLUTIONS: Final = range(1, 65)
 _FEATURES: Final = range(1, 257)
 _SCALES: Final = range(1, 5)
 _COPIES: Final = 3
-"""How many copies of the widest layer's numbers are alive at once: what it reads, what it writes, and torch's own copy of one of them."""
+"""So many copies of the widest layer's numbers are alive at once: what it reads, what it writes, and torch's own copy of one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Enlarger:
     scale: int
     features: int
     convolutions: int
-    """Between the first and the last."""
+    """So many lie between the first and the last."""
     base: Base = "nearest"
     """Its pixels are added to these: the nearest ones, as everywhere; those of a formula, where its file says so."""
 

@@ -31,7 +31,7 @@ _OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("blocks.0.cross_attn.q_linear.weight", "Sana or PixArt"), ("net.x_embedder.proj.1.weight", "Cosmos or Anima"),
     ("clip_txt_mapper.weight", "Stable Cascade"),
 )  # fmt: skip
-"""Denoisers of families that Hearth has not, by a tensor of each."""
+"""Hearth does not have these families; each one's denoiser is told by a tensor."""
 _PACKINGS: Final = (
     (re.compile(r"\.comfy_quant$", re.MULTILINE), "ComfyUI's own 8 or 4 bits"),
     (re.compile(r"^scaled_fp8$|\.scaled_fp8$|\.scale_weight$|\.weight_scale$", re.MULTILINE), "scaled fp8"),
@@ -40,12 +40,12 @@ _PACKINGS: Final = (
     (re.compile(r"\.qzeros$|\.g_idx$", re.MULTILINE), "GPTQ or AWQ"),
     (re.compile(r"\.SCB$", re.MULTILINE), "bitsandbytes int8"),
 )
-"""Ways to pack weights that no loader of single files takes apart, by the tensors that they add."""
+"""No loader of single files takes apart weights packed in these ways, each told by the tensors that it adds."""
 _LORAS: Final = (
     ("lora_down.", "LoRA"), ("lora_A.", "LoRA"), (".lora.down", "LoRA"),
     ("hada_w1_a", "LoHa"), ("lokr_w1", "LoKr"), (".diff_b", "full differences"), ("oft_blocks", "OFT"), (".ia3", "IA3"),
 )  # fmt: skip
-"""Kinds of LoRAs, by fragments of their tensors' names."""
+"""Fragments of the names of its tensors tell a LoRA's kind."""
 _PRECISIONS: Final = {
     "F32": "float32",
     "F16": "float16",
@@ -64,17 +64,18 @@ _WHOLE_STEPS: Final = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
 class FileFacts:
     what: What
     family: str = ""
-    """A name in picture_families.py; empty: Hearth has none for it, or it is no denoiser."""
+    """picture_families.py has this name; it is empty if Hearth has none for it, or if it is no denoiser."""
     other: Value = ""
-    """The name of a family that Hearth has not, of a LoRA its kind."""
+    """It names a family that Hearth has not, and of a LoRA the kind."""
     precision: str = ""
     packing: str = ""
     """Weights are packed in this way, if no loader of single files takes that apart."""
     gguf: bool = False
     prefix: str = ""
-    """Begins the names of the denoiser's tensors."""
+    """The names of the denoiser's tensors begin so."""
     holds: Mapping[str, str] = field(default_factory=dict)
-    """Parts beside the denoiser, by the names of the family's pipeline, with what begins the names of their tensors."""
+    """The file holds these parts beside the denoiser, by the names of the family's pipeline, with what begins the names of their
+    tensors."""
     parameters: int = 0
     """The denoiser has this many numbers, of which `linear` lie in its linear layers."""
     linear: int = 0
@@ -83,12 +84,12 @@ class FileFacts:
     guided: bool = False
     """It takes guidance as a number."""
     prediction: Prediction = ""
-    """Empty: as its family."""
+    """Empty: it predicts as its family does."""
     zero_snr: bool = False
     few_steps: bool = False
     """Its name or its makers' words say that it needs only a few steps."""
     whole_steps: bool = False
-    """Whether they say that it is a base model, which needs all."""
+    """Its name or its makers' words say that it is a base model, which needs all steps."""
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ _HELD: Final[tuple[tuple[str, str], ...]] = (
     ("text_encoders.clip_g.transformer.", "text_encoder_2"), ("text_encoders.t5xxl.transformer.", "t5"),
     ("text_encoders.qwen3_4b.transformer.", "text_encoder"),
 )  # fmt: skip
-"""Parts in a file with several, by the beginnings of names."""
+"""In a file with several parts, names that begin so belong to these."""
 
 
 def read_facts(path: Path) -> FileFacts:

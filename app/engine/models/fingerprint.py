@@ -14,7 +14,8 @@ WHOLE_BYTES: Final = 16 << 20
 """Up to here a file is read whole: pictures, settings."""
 BLOCK_BYTES: Final = 1 << 16
 BLOCKS: Final = 64
-"""How many blocks of a larger file are read, evenly spread: its beginning, with names and shapes, and its end are among them. Other weights differ in all."""
+"""So many blocks of a larger file are read, evenly spread: its beginning, with names and shapes, and its end are among them. Other weights
+differ in all."""
 _KINDS: Final = ("*.safetensors", "*.json")
 
 

@@ -23,12 +23,12 @@ class Offer:
     model: Model
     here: bool
     here_bytes: int
-    """On disk, partial files included."""
+    """So much is on disk, partial files included."""
     download_bytes: int
-    """An estimate for the weights that the plan uses."""
+    """It is estimated for the weights that the plan uses."""
     quantised: Quantised
     forecast: Forecast | None
-    """None while the machine is not known yet."""
+    """None: the machine is not known yet."""
 
 
 def make_offer(home: Home, model: Model, setup: Setup | None) -> Offer:

@@ -39,7 +39,7 @@ class Forecast:
     fit: Literal["fits", "tight", "no"]
     sentence: Sentence
     plan: Plan | None
-    """None if no plan is possible."""
+    """None: no plan is possible."""
     cures: tuple[Cure, ...] = ()
 
 

@@ -26,12 +26,12 @@ from app.engine.models.other_tools import Role, Tool, find_tools
 from app.engine.models.picture_families import FAMILIES as PICTURES
 
 FILES_MOST: Final = 20_000
-"""The most files of one program; what lies beyond is not listed."""
+"""At most so many files of one program are listed; what lies beyond is not."""
 FOLDERS_MOST: Final = 5_000
 DEEP_MOST: Final = 8
 READ: Final = frozenset({".safetensors", ".gguf"})
 PAUSE_S: Final = 0.005
-"""Between two headers, so that the page answers as quickly as ever."""
+"""It pauses so long between two headers, so that the page answers as quickly as ever."""
 
 _log = logging.getLogger("hearth")
 
@@ -44,7 +44,7 @@ class Found:
     role: Role
     title: str
     bytes: int = 0
-    """0: a folder, which is not measured."""
+    """0: it is a folder, which is not measured."""
     changed_ns: int = 0
 
     @property
@@ -180,7 +180,7 @@ class Finder:
     told: dict[Found, Told] = field(default_factory=dict)
     doubles: Mapping[Path, Path] = field(default_factory=dict)
     looked: bool = False
-    """The list is complete."""
+    """True: the list is complete."""
     reading: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -19,33 +19,33 @@ from app.engine.models.safetensors import AXES_MOST, Entry
 
 HEADER_MOST: Final = 16 << 20
 VALUES_MOST: Final = 20_000
-"""The most values of all lists of a header together. Denoisers have some thousands, the original shapes of their tensors; a
-language model's words would be more."""
+"""All lists of a header together may hold so many values. Denoisers have some thousands, the original shapes of their tensors; a language
+model's words would be more."""
 FACTS: Final = {
     "version": Fact(int, 2, 3), "number of tensors": Fact(int, 1, 20_000), "number of settings": Fact(int, 0, 10_000),
     "length of a name": Fact(int, 1, 1024), "length of a text": Fact(int, 0, 1 << 20), "length of a list": Fact(int, 0, VALUES_MOST),
     "length of its header": Fact(int, 0, HEADER_MOST), "alignment": Fact(int, 1, 1 << 16), "number of axes": Fact(int, 0, AXES_MOST),
     "length of an axis": Fact(int, 1, 1 << 40),
 }  # fmt: skip
-"""Each number that is no setting of a model."""
+"""Every number that is no setting of a model has these bounds."""
 BLOCKS: Final[dict[int, tuple[int, int]]] = {
     0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 40), 10: (256, 84), 11: (256, 110),
     12: (256, 144), 13: (256, 176), 14: (256, 210), 15: (256, 292), 16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18),
     21: (256, 110), 22: (256, 82), 23: (256, 136), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2),
     34: (256, 54), 35: (256, 66), 39: (32, 17), 40: (64, 36), 41: (128, 18),
 }  # fmt: skip
-"""Values of a block and their bytes, by the number of a tensor's type."""
+"""Tensors of the type with this number have blocks of so many values and so many bytes."""
 TYPES: Final = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K",
     15: "Q8_K", 20: "IQ4_NL", 23: "IQ4_XS", 30: "BF16",
 }  # fmt: skip
-"""The usual ones, by name."""
+"""Only the usual types have names here."""
 _TEXT: Final = 8
 _LIST: Final = 9
 _WHOLE: Final = 4
-"""Types of settings, by number: a text, a list, 32 bits without a sign."""
+"""Types of settings have these numbers: a text, a list, 32 bits without a sign."""
 _PLAIN: Final = {0: 1, 1: 1, 2: 2, 3: 2, _WHOLE: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of a setting that is a single value."""
+"""A setting that is a single value takes so many bytes."""
 _USUAL_ALIGNMENT: Final = 32
 
 

@@ -46,7 +46,7 @@ class File:
     path: str
     size_bytes: int
     etag: str
-    """The name of its blob in the cache: a sha256 for large files, git's sha1 for small ones."""
+    """Its blob in the cache has this name: a sha256 for large files, git's sha1 for small ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_\-.]{8,256}")
 SERVICE: Final = "Hearth"
 ACCOUNT: Final = "huggingface.co"
 NAMES: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-"""The variables that may hold one."""
+"""Each of these variables may hold a token."""
 
 
 def has_token() -> bool:

@@ -22,14 +22,15 @@ SETTINGS: Final = frozenset({
 })  # fmt: skip
 """Libraries read these of a model besides words and weights."""
 READ: Final = frozenset({".json", ".safetensors", ".gguf", ".txt", ".model", ".jinja"})
-"""Kinds of files that may be read of a model."""
+"""Only these kinds of files may be read of a model."""
 INDEX: Final = Bounds(most_bytes=16 << 20, depth=4, values=safetensors.TENSORS_MOST, unique=True)
 FILES_MOST: Final = 1000
-"""The most files of one folder of a model."""
+"""One folder of a model may have so many files at most."""
 PARTS_MOST: Final = 32
-"""The most parts of one model; pipelines have up to 12."""
+"""One model may have so many parts at most; pipelines have up to 12."""
 JUDGED_MOST_BYTES: Final = 20 << 20
-"""Settings and indexes of one model together; the largest models have 2 MB. Links may name the same file again and again."""
+"""Settings and indexes of one model may take so much together; the largest models have 2 MB. Links may name the same file again and
+again."""
 
 
 def read_settings(folder: Path, name: str) -> dict[str, Any]:

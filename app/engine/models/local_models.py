@@ -28,12 +28,12 @@ from app.engine.models.voice_limits import VoiceLimits, read_limits
 WAIT_S: Final = 4.0
 """Somebody waits this long for a path that is looked at. After that nobody does, until its disk has answered."""
 THREADS_MOST: Final = 64
-"""Looks that may hang at once. None can be ended: not even a signal reaches a thread that waits for a dead disk."""
+"""So many looks may hang at once. None can be ended: not even a signal reaches a thread that waits for a dead disk."""
 AT_ONCE: Final = 32
-"""Looks begun together; the next begin when these have answered, or nobody waits any longer."""
+"""So many looks are begun together; the next begin when these have answered, or nobody waits any longer."""
 KEPT_MOST: Final = 2048
 FILES_MOST: Final = 20_000
-"""The most files of a model; what lies beyond is not counted."""
+"""At most so many files of a model are counted; what lies beyond is not."""
 
 _log = logging.getLogger("hearth")
 _Catalog = tuple[Mapping[str, Model], Mapping[str, Companion]]
@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
     name: str
     plain: bool
-    """It takes room itself, as a link does not."""
+    """True: it takes room itself, as a link does not."""
     device: int
     number: int
     bytes: int
@@ -64,10 +64,10 @@ class Seen:
     there: bool = False
     model: Model | None = None
     trouble: Trouble | None = None
-    """Why what is there cannot be used."""
+    """It says why what is there cannot be used."""
     bytes: int = 0
     limits: VoiceLimits | None = None
-    """What a voice can take, where the model is one."""
+    """It says what a voice can take, where the model is one."""
 
     def require_model(self) -> Model:
         """Return the model; raise a Trouble if it cannot be used."""
@@ -82,12 +82,12 @@ class _Look:
     ended: threading.Event = field(default_factory=threading.Event)
     seen: Seen = Seen()
     late: bool = False
-    """Somebody waited in vain."""
+    """True: somebody waited in vain."""
 
 
 _lock = threading.Lock()
 _looks: Final[dict[str, _Look]] = {}
-"""Those that run."""
+"""These still run."""
 _kept: Final[dict[str, tuple[_State, Seen]]] = {}
 
 

@@ -20,13 +20,13 @@ from app.engine.models.safetensors import Entry
 
 Kind = Literal["lora", "embedding"]
 WORDS_MOST: Final = 12
-"""How many trigger words, and how many tags, are kept: the most frequent."""
+"""So many trigger words, and so many tags, are kept: the most frequent."""
 WORD_MOST: Final = 80
 TEXT_MOST: Final = 4_000
-"""Letters of a field that is split into words."""
+"""At most so many letters of a field are split into words."""
 TAGS: Final = Bounds(most_bytes=8 << 20, depth=4, values=200_000)
 VECTORS_MOST: Final = 128
-"""The most vectors of an embedding: more would fill the prompt."""
+"""An embedding may have so many vectors: more would fill the prompt."""
 SD2: Final = "sd2"
 NAMES: Final[Mapping[str, str]] = {**{each.name: each.short for each in FAMILIES.values()}, SD2: "SD 2", "other": "another kind of model"}
 """Families have these names, also those that Hearth does not paint with."""
@@ -39,25 +39,25 @@ _WRITTEN: Final = (
 _CROSS: Final[Mapping[int, str]] = {**{each.lora_width: each.name for each in FAMILIES.values() if each.lora_width}, 1024: SD2}
 """A family is told by how many numbers a UNet's attention reads of each token."""
 _VECTORS: Final = (768, 1024)
-"""Numbers of an embedding's vectors, where one list of them tells the family; SDXL's has two."""
+"""One list of vectors with so many numbers each tells an embedding's family; SDXL's has two."""
 _CROSS_NAME: Final = re.compile(r"attn2[._]to_[kv](?:\.lora)?[._](?:lora_down|lora_A|down)(?:\.default)?\.weight$")
 _LORA_MARKS: Final = ("lora_down.", "lora_A.", ".lora.down", "hada_w1", "lokr_w1", "lora.down.", ".lora_down")
 _REPEATED: Final = re.compile(r"(\d{1,4})_(.+)")
-"""The name of kohya's folder of pictures: how often each is seen, then the words that stand for it."""
+"""kohya's folder of pictures is named so: how often each is seen, then the words that stand for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoraFacts:
     kind: Kind = "lora"
     family: str = ""
-    """A key of NAMES; empty: it does not say."""
+    """NAMES has this key; empty: it does not say."""
     title: str = ""
     triggers: tuple[str, ...] = ()
-    """Words that its makers say bring it out."""
+    """Its makers say that these words bring it out."""
     tags: tuple[str, ...] = ()
     """Its pictures were tagged with these, the most frequent first."""
     trouble: Sentence | None = None
-    """Why it cannot be used."""
+    """It says why it cannot be used."""
 
 
 def read_facts(path: Path) -> LoraFacts:

@@ -21,7 +21,7 @@ FACTS: Final = {
     "r": _RANK, "lora_alpha": _SCALE, "lora_dropout": Fact(float, 0, 1), "layers_to_transform": Fact(int, 0, 4096, 4096),
     "rank_pattern": _RANK, "alpha_pattern": _SCALE, "ss_network_dim": Fact(float, 1, 1 << 16), "ss_network_alpha": _SCALE,
 }  # fmt: skip
-"""Each number that says something about a LoRA; of a pattern, those by the names of layers."""
+"""Each of these numbers says something about a LoRA; of a pattern, those by the names of layers."""
 SETTINGS: Final = "lora_adapter_metadata"
 """Here diffusers keeps what it builds a LoRA from: by part of the pipeline, then by the names that peft has for settings."""
 BOUNDS: Final = Bounds(most_bytes=4 << 20, depth=8, values=100_000, unique=True)

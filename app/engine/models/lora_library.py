@@ -22,10 +22,10 @@ Stamp = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class LoraFile:
     name: str
-    """Its path in the library, without the ending."""
+    """It is its path in the library, without the ending."""
     path: Path
     stamp: Stamp
-    """Size and time, which change with the file."""
+    """It holds size and time, which change with the file."""
 
     @property
     def word(self) -> str:

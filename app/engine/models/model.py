@@ -24,7 +24,7 @@ GUIDED_ROWS = 2
 SMALL_PARAMETERS = 50_000_000
 """Below this a model's kernels end before a second thread wakes up, and Python between them takes as long as they do."""
 NOT_NEEDED = ("*.bin", "*.ckpt", "*.pt", "*.pth", "*.msgpack", "*.onnx*", "*.h5", "*.py", "*.pkl")
-"""Never downloaded and never read: pickles, other frameworks, code."""
+"""Nobody downloads or reads these: pickles, other frameworks, code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Attention:
     kv_heads: int
     head_dim: int
     pixels_a_token: int = 0
-    """Side of the square of pixels behind one token; 0: not a picture."""
+    """A token stands for a square of pixels with this side; 0: it is no picture."""
     text_tokens: int = 0
-    """Tokens of text in the same attention (joint attention), or the encoder's limit for speech."""
+    """So many tokens of text are in the same attention (joint attention); for speech it is the encoder's limit."""
     keys: int = 0
-    """The number of keys if it differs from the number of queries."""
+    """There are so many keys, if that differs from the number of queries."""
     masked: bool = False
     causal: bool = True
     """CLIP's and Qwen's text encoders are causal."""
@@ -52,7 +52,7 @@ class ModelSettings:
     steps: int = 0
     guidance: float = 0.0
     scheduler: str = ""
-    """A name of jobs/schedulers.py; empty: the model's own (flow models have no other)."""
+    """jobs/schedulers.py has this name; empty: the model's own is used (flow models have no other)."""
     width: int = 0
     height: int = 0
     sizes: tuple[tuple[int, int], ...] = ()
@@ -69,9 +69,9 @@ class Source:
 
     repo: str
     files: tuple[str, ...]
-    """Patterns, as huggingface_hub's allow_patterns."""
+    """They are patterns, as huggingface_hub's allow_patterns takes them."""
     bytes: int
-    """Approximate size of the download; the hub gives exact sizes on request."""
+    """The download is about so large; the hub gives exact sizes on request."""
     leave: tuple[str, ...] = NOT_NEEDED
     revision: str = "main"
 
@@ -84,11 +84,11 @@ class Companion:
     source: Source
     licence: str = ""
     instead_of: tuple[str, ...] = ()
-    """Patterns of the model's own files that they replace."""
+    """They replace the model's own files of these patterns."""
     when: Quantised | None = None
-    """Needed only if the plan's weights are quantised this way; None: always."""
+    """It is needed only if the plan's weights are quantised this way; None: always."""
     optional: bool = False
-    """Fetched with the model, which goes on without it."""
+    """True: it is fetched with the model, which goes on without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,22 +104,22 @@ class Model:
     id: str
     kind: ModelKind
     family: str
-    """A row's name for pictures and voices; for those that make nothing their `model_type`."""
+    """Pictures and voices take a row's name; those that make nothing, their `model_type`."""
     title: str
-    """In English; `words` has it in any language."""
+    """It is in English; `words` has it in any language."""
     parts: tuple[ModelPart, ...]
     attention: Attention
     settings: ModelSettings = ModelSettings()
     source: Source | None = None
     path: str = ""
-    """The location of starters and local models; empty: in the hub's cache."""
+    """Starters and local models lie here; empty: it is in the hub's cache."""
     licence: str = ""
     gated: bool = False
     companions: tuple[Companion, ...] = ()
     credit: str = ""
-    """Who made it, with licence and place, where the licence wants that told beside whatever is made with it."""
+    """It says who made it, with licence and place, where the licence wants that told beside whatever is made with it."""
     plain: ModelSettings | None = None
-    """Settings without the few-steps LoRA, for schedulers other than LCM."""
+    """Schedulers other than LCM take these settings, without the few-steps LoRA."""
     starter: bool = False
     note: Sentence | None = None
     cache_bytes: int = 0
@@ -128,9 +128,9 @@ class Model:
     single_file: bool = False
     gguf: bool = False
     beside: tuple[tuple[str, str], ...] = ()
-    """Parts that a single file lacks, and the files beside it that hold them."""
+    """A single file lacks these parts, which are in these files beside it."""
     scheduler: tuple[tuple[str, str | float | bool], ...] = ()
-    """What of its scheduler's settings is not its family's."""
+    """These of its scheduler's settings are not its family's."""
     precision: str = ""
     """A single file's weights are in this precision, for people; its plan is made as for any."""
     needs: ConfigNeeds | None = None

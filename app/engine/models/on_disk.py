@@ -32,7 +32,7 @@ from app.engine.models.voice_limits import DIA, VoiceLimits, read_limits
 
 _SHARD: Final = re.compile(r"(.+)-\d+-of-(\d+)(\..+)?\.safetensors")
 _WEIGHED: Final = ("text_encoder", "text_encoder_2", "text_encoder_3", "unet", "transformer", "vae")
-"""Parts of a pipeline that have weights; tokenizers and schedulers have configs only."""
+"""These parts of a pipeline have weights; tokenizers and schedulers have configs only."""
 
 
 @dataclass(frozen=True, slots=True)

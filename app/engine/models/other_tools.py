@@ -20,7 +20,7 @@ from app.base.regular_file import open_regular
 Role = Literal["model", "lora", "part", "embedding", "control", "adapter"]
 """A program keeps this in a folder; a part is a VAE or a text encoder, a control a ControlNet, an adapter an IP-Adapter."""
 Layout = Mapping[str, Role]
-"""Folders below a program's own, with `/`."""
+"""It maps folders below a program's own, with `/`."""
 
 _COMFY: Final[Layout] = {
     "models/checkpoints": "model", "models/diffusion_models": "model", "models/unet": "model", "models/diffusers": "model",
@@ -70,16 +70,16 @@ _CLONED: Final = {
     "Fooocus": ("Fooocus", "Fooocus_win64_2-5-0/Fooocus"),
     "InvokeAI": ("invokeai", "InvokeAI"),
 }  # fmt: skip
-"""The names under which people have these programs."""
+"""People have these programs under these names."""
 _BASES: Final = ("", "Documents", "Desktop", "Downloads", "AI", "ai", "git", "src", "Projects", "projects", "Apps", "apps", "Programs")
 """People put them here in a home."""
 _DRIVES: Final = ("C:/", "D:/", "E:/")
 SETTINGS_MOST_BYTES: Final = 64 << 10
-"""The most bytes of another program's settings."""
+"""Another program's settings may have so many bytes."""
 DATABASE_MOST_BYTES: Final = 256 << 20
 ROWS_MOST: Final = 20_000
 _STEPS_MOST: Final = 50
-"""Thousands of SQLite's steps: a database may hold a view that never ends."""
+"""A query ends after so many times 100,000 of SQLite's steps: a database may hold a view that never ends."""
 _INVOKE_ROLES: Final[Mapping[object, Role]] = {
     "main": "model", "lora": "lora", "vae": "part", "t5_encoder": "part", "clip_embed": "part", "qwen3_encoder": "part", "embedding": "embedding",
     "controlnet": "control",
@@ -94,7 +94,7 @@ class Tool:
     root: Path
     folders: tuple[tuple[Role, Path], ...]
     named: tuple[tuple[Role, Path, str], ...] = ()
-    """Single models that its own list names, with their titles."""
+    """Its own list names these single models, with their titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Places:
 
     roots: tuple[tuple[str, Path], ...]
     settings: tuple[tuple[str, Path], ...] = ()
-    """Files that name the root of a program."""
+    """These files name the root of a program."""
     hub: Path | None = None
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 OVERLAP_SHARE: Final = 1 / 8
-"""The share of the model's own side that two tiles have in common: as much of two tiles is blended."""
+"""Two tiles have this share of the model's own side in common: as much of two tiles is blended."""
 ROOM: Final = 1.25
 """A tile may be so much larger than the model's own side, which often spares a row of them."""
 CELL: Final = 64
-"""Pixels; tiles begin and end at multiples, which every level of a denoiser can halve."""
+"""Tiles begin and end at multiples of so many pixels, which every level of a denoiser can halve."""
 Spans = tuple[tuple[int, int], ...]
 
 

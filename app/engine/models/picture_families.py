@@ -15,7 +15,7 @@ _ALL: Final = (
 )  # fmt: skip
 FAMILIES: Final[dict[str, PictureFamily]] = {each.name: each for each in _ALL}
 BY_CLASS: Final = {kind: each for each in _ALL for kind in each.classes}
-"""By the `_class_name` of a model_index.json."""
+"""The `_class_name` of a model_index.json finds its family here."""
 
 
 def list_calls(family: str, width: int, height: int) -> tuple[Call, ...]:

@@ -19,7 +19,7 @@ DEPTH: Final = Model(
 )  # fmt: skip
 
 READERS: Final[Mapping[str, Model]] = {"depth": DEPTH}
-"""By what is made of a guide."""
+"""Each is found by what is made of a guide."""
 
 
 def count_reading_bytes(made: str) -> int:

@@ -33,7 +33,7 @@ class Setup:
 
     home: Home
     hardware: Hardware
-    """As it is now; memory that Hearth itself holds and would release counts as free."""
+    """The hardware is taken as it is now; memory that Hearth itself holds and would release counts as free."""
     choice: Choice = Choice()  # noqa: RUF009 - frozen
     chunk: Chunk = AUTO
     verdicts: Verdicts = field(default_factory=dict)

@@ -12,9 +12,10 @@ import numpy as np
 from app.engine.models.catalog import BY_ID, CATALOG
 
 OVERHEAD: Final = 2.2
-"""A step beside one product of as many weights: so is Phonon's real-time factor of docs/speed.md met on the computer it was measured on."""
+"""A step takes so many times as long as one product of as many weights: so is Phonon's real-time factor of docs/speed.md met on the
+computer it was measured on."""
 SHAPE: Final = (2048, 8192)
-"""64 MiB, more than most caches hold."""
+"""It takes 64 MiB, more than most caches hold."""
 TRIES: Final = 5
 
 

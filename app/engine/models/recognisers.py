@@ -57,11 +57,11 @@ RECOGNISERS: Final[tuple[Model, ...]] = (
 )
 
 OFFERED: Final = "whisper-base-en"
-"""What is offered where none is installed: it hears well enough to judge a voice, and is not large."""
+"""It is offered where none is installed: it hears well enough to judge a voice, and is not large."""
 OF_MANY_LANGUAGES: Final = "whisper-small"
-"""What is offered for any other than English; the others hear that alone."""
+"""It is offered for any language other than English; the others hear that alone."""
 BEST: Final = ("whisper-small", "whisper-base-en", "moonshine-base", "whisper-tiny-en", "moonshine-tiny")
-"""The one used when none is named: the first installed one."""
+"""If none is named, the first installed one of these is used."""
 
 
 def can_hear(model: str, language: str) -> bool:

@@ -19,11 +19,11 @@ from app.engine.models.config_facts import Fact, StrangeFactError, judge_fact, r
 
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
 HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000, unique=True)
-"""Far more than any model has; the format itself allows 100 MB, which would take seconds to parse."""
+"""No model has nearly as much; the format itself allows 100 MB, which would take seconds to parse."""
 FILES_MOST: Final = 256
-"""The most files of one part's weights."""
+"""One part may have so many files of weights."""
 TENSORS_MOST: Final = 200_000
-"""The most tensors of one part."""
+"""One part may have so many tensors."""
 AXES_MOST: Final = 8
 HEADER_LENGTH: Final = Fact(int, 2, HEADER.most_bytes)
 _AXES: Final = Fact(int, 0, AXES_MOST)
@@ -177,6 +177,6 @@ def describe_part(name: str, role: Role, folder: Path, half_is_safe: bool = True
 
 
 _STAYS_WHOLE: Final = ("embed", "shared.", "relative_attention_bias", "lm_head", "text_projection", "logits_dense")
-"""Embedding tables and output layers: quantisers skip both."""
+"""These are embedding tables and output layers, which quantisers skip."""
 _KEPT_WIDE: Final = ".DenseReluDense.wo.weight"
-"""T5's layers whose values exceed float16."""
+"""T5's layers whose names have this hold values that exceed float16."""

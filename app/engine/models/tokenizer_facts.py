@@ -20,7 +20,7 @@ FACTS: Final = {
 }  # fmt: skip
 """The largest tokenizer.json of a picture model has 11 MB and 600,000 values; a step makes up to 18 letters of one, as Unicode does of U+FDFA."""
 _PLAIN: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents", "BertNormalizer", "Nmt", "Sequence"})
-"""Steps that done twice make no more than done once."""
+"""These steps make no more when done twice than when done once."""
 _CHARSMAP: Final = "precompiled_charsmap"
 
 

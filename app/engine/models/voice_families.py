@@ -23,7 +23,7 @@ GET: Final = "get:dia-1.6b"
 @dataclass(frozen=True, slots=True)
 class VoiceFamily:
     name: str
-    """The `family` of its models; the `model_type` in their config.json, too."""
+    """Its models have this `family`; the `model_type` in their config.json is the same."""
     package: str
     title: str = ""
     guided: bool = False
@@ -33,9 +33,9 @@ class VoiceFamily:
     plain: bool = True
     """Its weights are held as they compute and where they compute: nothing widens or sends them layer by layer, or captures a row."""
     checks: str = ""
-    """A module with more `questions` that a machine is asked."""
+    """This module has more `questions` that a machine is asked."""
     starter_check: str = ""
-    """A module with the `PARTS` of a voice that comes with Hearth, by which a machine is judged."""
+    """This module has the `PARTS` of a voice that comes with Hearth, by which a machine is judged."""
 
     @property
     def facts(self) -> Any:
@@ -54,7 +54,7 @@ _PHONON: Final = VoiceFamily("gradium_phonon_tts", "app.engine.speech.families.p
 _POCKET: Final = replace(_PHONON, name="pocket_tts", title="Pocket TTS")
 _VIBEVOICE: Final = VoiceFamily("vibevoice", "app.engine.speech.families.vibevoice", "VibeVoice", guided=True, quantised=("int8", "int4"))
 FAMILIES: Final[dict[str, VoiceFamily]] = {each.name: each for each in (_DIA, _PHONON, _POCKET, _VIBEVOICE)}
-"""By the `model_type` of a folder's config.json."""
+"""The `model_type` of a folder's config.json finds its family here."""
 
 
 def find_family(folder: Path) -> VoiceFamily:

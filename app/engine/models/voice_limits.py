@@ -19,13 +19,13 @@ NONVERBALS = frozenset({
     "laughs", "clears throat", "sighs", "gasps", "coughs", "singing", "sings", "mumbles", "beep", "groans", "sniffs", "claps",
     "screams", "inhales", "exhales", "applause", "burps", "humming", "sneezes", "chuckle", "whistles",
 })  # fmt: skip
-"""The sounds in round brackets that Dia has learned."""
+"""Dia has learned these sounds, which stand in round brackets."""
 RATES: Final = (1.0, 1000.0)
-"""Frames a second."""
+"""A voice makes between so many and so many frames a second."""
 LONGEST_LEAST_S: Final = 0.5
-"""The least that the longest run of a voice may last; a script is split into such parts."""
+"""No voice's longest run may be shorter; a script is split into such parts."""
 BYTES_LEAST: Final = 64
-"""The least of text at once: a tag, the closing one and some words, twice."""
+"""A voice takes at least so many bytes of text at once: a tag, the closing one and some words, twice."""
 PART_BYTES: Final = (8, 1024)
 """A part has this much text, at least and at most. Less is no word; with more, as with a script in thousands of parts, a look at each press of a key
 takes too long."""
@@ -37,14 +37,14 @@ class VoiceLimits:
 
     name: str = "Dia"
     speakers: int = 2
-    """Tags it knows, from [S1] on."""
+    """It knows so many tags, from [S1] on."""
     speakers_a_part: int = 2
     """More are spoken one part after another."""
     languages: tuple[str, ...] = ("en",)
     figures: str = ""
-    """The language in whose words it is given figures and abbreviations; empty: as they are written."""
+    """It is given figures and abbreviations in the words of this language; empty: as they are written."""
     bytes_most: int = 1024
-    """Bytes of text the encoder takes at once, including the voice prompt's; of a voice that reads sounds, about as many."""
+    """The encoder takes so many bytes of text at once, including the voice prompt's; a voice that reads sounds takes about as many."""
     rows_most: int = 3072
     delay: int = 15
     rate: int = 44100
@@ -59,34 +59,34 @@ class VoiceLimits:
     carries: bool = True
     """It continues the voices of its prompt. If not, each tag is a fixed voice."""
     clip_most_s: float = 15.0
-    """The most of a voice clip that it follows; the rest is cut."""
+    """It follows at most so much of a voice clip; the rest is cut."""
     letters: Path | None = None
-    """What it learned of reading, for a voice that reads sounds and not letters."""
+    """A voice that reads sounds and not letters keeps here what it learned of reading."""
     ready: dict[str, str] = field(default_factory=dict, hash=False)
-    """The clips of voices that it learned by name, each by its `clip_key`, mapped to the sign that names it after a speaker's tag."""
+    """It learned the clips of these voices by name: each clip's `clip_key` is mapped to the sign that names it after a speaker's tag."""
     brought: dict[str, Path] = field(default_factory=dict, hash=False)
-    """The files of voices that lie with the model, by name; `ready` has them too."""
+    """The files of these voices lie with the model, by name; `ready` has them too."""
     usual: tuple[str, ...] = ()
-    """The signs of the voices that its speakers have where none is named."""
+    """Its speakers have the voices of these signs where none is named."""
     signs_per_s_most: float = math.inf
-    """Sounds a second that nobody speaks, for a voice that reads sounds: a part does not end before that pace allows."""
+    """Nobody speaks so many sounds a second: a part of a voice that reads sounds does not end before that pace allows."""
     signs_per_s: float | None = None
-    """Sounds, blanks and marks a second, measured, for a voice that reads sounds: a closer estimate than bytes."""
+    """So many sounds, blanks and marks were measured in a second, for a voice that reads sounds: a closer estimate than bytes."""
     silence_s: float = 0.0
     """A part has this much beside its text."""
     outgrown: float = 2.2
     """A part that takes so many times its forecast is no longer its text; math.inf: it may last as long as it likes. Dia's lengths were not
     measured: it may laugh, or wait."""
     edition: str = ""
-    """The edition of the weights that come with Hearth: a part saved under another one is spoken anew."""
+    """The weights that come with Hearth have this edition: a part saved under another one is spoken anew."""
     imitates: bool = True
-    """It follows clips."""
+    """True: it follows clips."""
     needs_transcript: bool = True
-    """It must be told what is said in a clip."""
+    """True: it must be told what is said in a clip."""
     own_voices: frozenset[str] | None = None
-    """Clips it can follow: only those spoken by these models; None: any."""
+    """It can follow clips spoken by these models only; None: by any."""
     settings: dict[str, float] = field(default_factory=dict, hash=False)
-    """Recommended: guidance, temperature, top_p, cfg_filter; only those that it has."""
+    """These are recommended: guidance, temperature, top_p, cfg_filter; only those that it has."""
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from app.engine.models.safetensors import Entry
 
 Entries = Mapping[str, Entry]
 Parts = Mapping[str, tuple[str, ...]]
-"""The parts of a pipeline, and the classes that each may have. A folder only chooses among them: others may load what their config names,
-from anywhere. Schedulers are checked by their kind (loader.py)."""
+"""Each part of a pipeline has the classes that it may have. A folder only chooses among them: others may load what their config names, from
+anywhere. Schedulers are checked by their kind (loader.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Encoder:
     kind: str = ""
     """A file beside it has to be of this kind, by file_facts.py; empty says that it is not taken from there."""
     width: int = 0
-    """Numbers that such a file has for each word."""
+    """Such a file has so many numbers for each word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class NumberedGuidance:
     guidance: float
     text_tokens: int
     scheduler: tuple[tuple[str, str | float | bool], ...]
-    """In this its scheduler's settings differ from the others'."""
+    """Its scheduler's settings differ in this from the others'."""
     mark: str
-    """A tensor that the denoisers of such models alone have."""
+    """Only the denoisers of such models have this tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,21 @@ class PictureFamily:
     short: str
     """People who make LoRAs for it call it this."""
     like: str
-    """The catalog's row whose recommendations a local model uses."""
+    """A local model uses the recommendations of this row of the catalog."""
     text_class: str
-    """The class of diffusers for text to picture; the next two for a start picture and a mask, if there are any."""
+    """This class of diffusers makes a picture of text; `image_class` and `inpaint_class` take a start picture and a mask, if there are
+    any."""
     parts: Parts
     calls: Callable[[int, int], tuple[Call, ...]]
-    """(width, height) -> the attention calls of the prompt and of one denoising step."""
+    """It takes (width, height), and lists the attention calls of the prompt and of one denoising step."""
     recognise: Callable[[Entries, str], Value | None] = lambda _entries, _prefix: None
-    """(tensors, what begins the denoiser's names) -> "" if a file's denoiser is of this family, the title of a relative of it that Hearth has not,
-    or None."""
+    """It takes (tensors, what begins the denoiser's names), and returns "" if a file's denoiser is of this family, the title of a relative
+    of it that Hearth has not, or None."""
     image_class: str = ""
     inpaint_class: str = ""
     denoiser: str = "transformer"
     unpack: str = "shift"
-    """How its latents become the VAE's: a key of pictures/families/unpack.py."""
+    """Its latents become the VAE's in this way, a key of pictures/families/unpack.py."""
     negative_prompts: bool = True
     flow_matching: bool = True
     """Flow-matching models keep their own scheduler."""
@@ -78,13 +79,13 @@ class PictureFamily:
     """A denoiser's outermost blocks (of a transformer, the first of each stack), which every step computes, are this share of its work."""
     numbered: NumberedGuidance | None = None
     whole_steps: tuple[int, float] | None = None
-    """Steps and guidance of its models that were not distilled to a few steps, where the others were."""
+    """Where its other models were distilled to a few steps, those that were not take these steps and this guidance."""
     steps_unsaid: bool = False
     """A file's name may be silent about which of the two it is."""
     few_steps_folders: bool = False
     """Trailing timesteps in a folder's scheduler say that it needs few steps."""
     call_arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Always passed to the pipeline's call."""
+    """The pipeline's call always gets these."""
     load_arguments: Mapping[str, Any] = field(default_factory=dict)
     asked_of_denoiser: Mapping[str, Any] = field(default_factory=dict)
     """Its pipelines read these in the denoiser's settings, and not every model says them there."""
@@ -92,19 +93,19 @@ class PictureFamily:
     """It makes what its text encoder reads of a prompt, in Jinja; it is empty where that is the prompt."""
     encoders: tuple[Encoder, ...] = ()
     vae_file: str = ""
-    """The name of a VAE's file beside a denoiser's, as nothing in a header tells VAEs of the same shape apart."""
+    """A VAE's file beside a denoiser's has this name, as nothing in a header tells VAEs of the same shape apart."""
     unsafe_in_half: tuple[str, ...] = ()
-    """Parts whose numbers may not fit into float16."""
+    """The numbers of these parts may not fit into float16."""
     scaled: tuple[str, ...] = ()
-    """Those of them that can be scaled until they do."""
+    """These of them can be scaled until they do."""
     written_as: tuple[str, ...] = ()
     """The name that trainers write into a LoRA begins so."""
     lora_marks: tuple[str, ...] = ()
-    """Parts of a tensor's name that LoRAs of no family before this one have."""
+    """LoRAs of no family before this one have these in the names of their tensors."""
     loras_like: str = ""
-    """The family whose LoRAs have the same tensors: only their makers' words tell the two apart."""
+    """LoRAs of this family have the same tensors: only their makers' words tell the two apart."""
     lora_width: int = 0
-    """Numbers that a UNet's attention reads of each token."""
+    """A UNet's attention reads so many numbers of each token."""
     guide_share: float = 0.0
     """A control model (ControlNet) adds this to a step's work; 0 says that none can guide its denoiser."""
 

@@ -17,7 +17,7 @@ from app.base.trouble import Trouble
 
 BITS: Final = 4
 _NIBBLE_ORDER: Final = (0, 4, 1, 5, 2, 6, 3, 7)
-"""The nibble that holds output 0, 1, 2... of eight."""
+"""This nibble holds output 0, 1, 2... of eight."""
 
 
 def unpack_state(state: Mapping[str, Tensor], config: Mapping[str, object], dtype: torch.dtype) -> dict[str, Tensor]:

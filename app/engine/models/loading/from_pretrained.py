@@ -82,7 +82,7 @@ _STEERING: Final = frozenset(
         "trust_remote_code",
     }
 )
-"""Settings that say nothing of a model, but where a library should look for code, kernels or weights."""
+"""These settings say nothing of a model, but where a library should look for code, kernels or weights."""
 
 
 def read_config(kind: Any, folder: Path) -> Any:

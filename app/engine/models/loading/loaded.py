@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class LoadedModel(Protocol):
     notes: tuple[Sentence, ...]
-    """What was unusual about its files."""
+    """They tell what was unusual about its files."""
 
     def run(self, request: Any, control: Control, seam: Seam, job: Path) -> Iterator[Event]: ...
 

@@ -26,19 +26,19 @@ MakeLinear = Callable[[Tensor, Tensor | None], torch.nn.Module]
 """It makes a layer of a weight and a bias."""
 BITS: Final[dict[Quantised, Bits]] = {"int8": 8, "int4": 4}
 GROUP: Final = 32
-"""Numbers of a row that share a scale and a zero where weights have 4 bits; with 8 a whole row shares a scale."""
+"""So many numbers of a row share a scale and a zero where weights have 4 bits; with 8 a whole row shares a scale."""
 FOLD: Final = 16
 """torch packs 4-bit weights for processors in so many rows."""
 METAL_FOLD: Final = 32
 """torch's kernel for Metal takes weights whose sides are multiples of this."""
 FEW_LINES: Final = 32
-"""Most lines of an input that a processor's kernel for 8 bits multiplies sooner than widened weights are."""
+"""A processor's kernel for 8 bits multiplies up to so many lines of an input sooner than widened weights are."""
 _MOST_LINES: Final = {"cpu": FEW_LINES, "cuda": 0}
 """torch's kernel multiplies no more lines. On cards it takes longer than widening does."""
 _BLOCK: Final = 1 << 20
-"""Numbers taken at a time: 4 MiB in float32, which a processor's caches hold."""
+"""So many numbers are taken at a time: 4 MiB in float32, which a processor's caches hold."""
 _SLAB: Final = 64
-"""Most rows that torch's orders of 4-bit numbers mix."""
+"""torch's orders of 4-bit numbers mix at most so many rows."""
 
 
 class Int8Linear(torch.nn.Module):
@@ -83,7 +83,7 @@ class Int4Linear(torch.nn.Module):
         self._lines, self._width, self._few = lines, len(weight), choose_way(product, "int4")
         self._multiply = f"ops.aten._weight_int4pack_mm{'_for_cpu' if device == 'cpu' else ''}"
         self._in_pairs = product == "kernel" or device not in PACKED_KINDS
-        """The numbers lie in pairs, row by row, and not as torch's kernel reads them."""
+        """True: the numbers lie in pairs, row by row, and not as torch's kernel reads them."""
         numbers, scales = round_to_4_bits(weight, scales_dtype(device, lines))
         self.scales = torch.nn.Buffer(scales.to(device))
         if not self._in_pairs:

@@ -18,7 +18,7 @@ _KNOWN_LEFTOVERS: Final = (
     "model_ema.", "alphas_cumprod", "betas", "sqrt_", "log_", "logvar", "posterior_", "denoiser.", "scale_factor", "embedding_manager.",
     "first_stage_model.loss.", "v_pred", "ztsnr",
 )  # fmt: skip
-"""Written by training, never read when painting."""
+"""Training writes these, and painting never reads them."""
 
 
 def check_weights(path: Path, missing: Collection[str], unexpected: Collection[str], mismatched: Collection[Any]) -> list[Sentence]:
