@@ -14,10 +14,10 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import DiskFull, QuotaMet
 
 ROOM_BYTES: Final = 100 << 20
-"""Free before a job starts: parts and results of a long script, a picture with its unfinished states."""
+"""A job starts with so much free, for the parts and results of a long script, or a picture with its unfinished states."""
 MB: Final = 1 << 20
 AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
-"""The wait before a job that met a quota is tried again; it doubles each time up to the second figure."""
+"""A job that met a quota is tried again after this wait, which doubles each time up to the second figure."""
 
 
 def read_free_bytes(folder: Path) -> int:

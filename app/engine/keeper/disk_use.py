@@ -41,12 +41,12 @@ class Use:
     """Commands and buttons call it this."""
     title: Value
     why: Sentence
-    """What it is good for, so what goes without it."""
+    """It says what this is good for, so what goes without it."""
     bytes: int
     folder: Path
     movable: bool = False
     model: str = ""
-    """The model that it alone belongs to, which can be deleted."""
+    """It belongs to this model alone, which can be deleted."""
     used_s: float | None = None
     """Something was last made with it then, or it came then; it is None where that is not asked."""
 
@@ -71,7 +71,7 @@ class Double:
     kept: Path
     others: tuple[Path, ...]
     bytes: int
-    """Of one."""
+    """Each of them takes so much."""
 
 
 def list_uses(home: Home, models: Iterable[Model], environment: Path | None = None) -> list[Use]:

@@ -15,7 +15,7 @@ from app.engine.keeper.child import Child
 STARTS = 3
 """After this many failed starts in a row, the waits between starts grow longer and longer."""
 AGAIN_S, AGAIN_MOST_S = 30.0, 600.0
-"""The wait before the next start; it doubles each time up to the second figure."""
+"""The next start waits so long, and twice as long each time up to the second figure."""
 NO_BEAT_S = 20.0
 """The engine beats every second, even within a long kernel; after this long without a beat, it hangs."""
 
@@ -28,11 +28,11 @@ class EngineLife:
         self._lock = threading.RLock()
         self._failed_starts = 0
         self.start_at_s = 0.0
-        """The next engine does not start before."""
+        """The next engine does not start before then."""
         self._asked_s, self._awake_s = math.inf, -math.inf
         self.child: Child | None = None
         self.dial = Dial()
-        """The single one in this process, sent to every engine that starts."""
+        """This process has no other; it is sent to every engine that starts."""
 
     @property
     def gave_up(self) -> bool:

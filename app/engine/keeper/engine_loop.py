@@ -38,7 +38,7 @@ it."""
 UNHEARD_S = 20.0
 """A job that has not seen Stop after this long, and a step of its own, never will: it loads or reads something that does not end."""
 STORE_AGAIN_S = 1.0
-"""The wait before the end of a job is stored again: joining a long script's sound takes a moment each time."""
+"""The end of a job is stored again after this wait: joining a long script's sound takes a moment each time."""
 _log = logging.getLogger("hearth.keeper")
 
 
@@ -68,9 +68,9 @@ class EngineLoop:
         self._waking = threading.Lock()
         self._run: Run | None = None
         self._orphan: tuple[Run, Death] | None = None
-        """The job whose engine died, until it is queued again or given up."""
+        """This job's engine died; the job stays here until it is queued again or given up."""
         self._ending: tuple[str, End] | None = None
-        """The job whose end could not be stored for lack of room; no other begins before."""
+        """This job's end could not be stored for lack of room; no other begins before."""
         self._ending_again_s = 0.0
         self.ends = JobEnds(stores, board, patient)
         self._room = DiskRoom(stores.home, waits=patient)

@@ -25,7 +25,7 @@ class Charts:
         self.points: deque[Sample] = deque(maxlen=HISTORY)
         self._marks: list[Sentence] = []
         self._chunk: Chunk | None = None
-        """Asked for at the last point; None before the first."""
+        """It was asked for at the last point; None before the first."""
 
     def mark(self, change: Sentence) -> None:
         """Show a fallback at the next point."""

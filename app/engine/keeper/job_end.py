@@ -33,12 +33,12 @@ class JobEnds:
     def __init__(self, stores: Stores, board: ProgressBoard, patient: bool) -> None:
         self._interrupted = {job.id: job for job in stores.journal.mark_interrupted()}
         self.stopping: set[str] = set()
-        """Jobs that were asked to stop while running: if their engine dies, they are not started again."""
+        """These jobs were asked to stop while running: if their engine dies, they are not started again."""
         self.deaths = DeathRecords()
         self._stores, self._board, self._patient = stores, board, patient
         self._folders = EndedFolders(stores)
         self._shelved: dict[str, End] = {}
-        """Ends whose results are on the shelf while their rows could not be closed yet."""
+        """The results of these ends are on the shelf, though their rows could not be closed yet."""
 
     @property
     def interrupted(self) -> list[Job]:
@@ -115,7 +115,7 @@ def _close_row(stores: Stores, job: str, event: End, died: bool) -> Job | None:
 
 
 LISTENED_S = 60.0
-"""Time for a page to fetch the last pieces of sound and previews after its job ended."""
+"""A page has so long to fetch the last pieces of sound and previews after its job ended."""
 
 
 class EndedFolders:

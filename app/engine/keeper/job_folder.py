@@ -24,7 +24,7 @@ from app.engine.keeper.delivery import Delivery
 from app.engine.kinds import kind_of
 
 FOLDERS_KEPT = 30
-"""Folders of ended jobs to keep, beside those of scripts that have parts (kept_parts.py)."""
+"""So many folders of ended jobs are kept, beside those of scripts that have parts (kept_parts.py)."""
 UPLOADS_S = 86_400
 STATES: dict[type, State] = {Finished: "finished", Stopped: "stopped", Failed: "failed"}
 

@@ -83,11 +83,10 @@ class Keeper:
         self.engine = engine or EngineLife(home, pretended)
         self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
         self.leaves: Callable[[Job], bool] = lambda job: False
-        """Whether a waiting job is passed over, as another machine is to do it. Called in the loop's thread."""
+        """It says whether a waiting job is passed over, as another machine is to do it. The loop's thread calls it."""
         self.board, self.status = ProgressBoard(), EngineStatus()
-        """What is known of each job, and of the engine."""
         self._lent_out: dict[str, Callable[[], None]] = {}
-        """Jobs that other machines do, and what stops each."""
+        """Other machines do these jobs; each comes with what stops it."""
         self._loop = EngineLoop(
             self.stores, self.engine, self._queue, self.board, self.status, quiet_s=quiet_s, rest_s=rest_s, patient=patient
         )

@@ -17,9 +17,9 @@ from app.engine.keeper.job_folder import list_folders, remove_old_folders
 from app.engine.keeper.stores import Stores
 
 MOST_BYTES: Final = 4_000_000_000
-"""Hours of speech: about 12 of Dia's, 35 of the starter voice's."""
+"""They hold hours of speech: about 12 of Dia's, 35 of the starter voice's."""
 SHARE: Final = 0.1
-"""The share they may take of what would be free without them, if that is less."""
+"""They may take this share of what would be free without them, if that is less."""
 
 
 @dataclass(frozen=True, slots=True)

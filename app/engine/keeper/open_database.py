@@ -33,7 +33,7 @@ BLOCK_BYTES: Final = 1 << 20
 FILLED_IN: Final[Mapping[str, object]] = {
     "attempts": 0, "runner": "", "words": "", "rate": 0.0, "unit": "", "elapsed_s": 0.0, "highest_bytes": 0, "favourite": 0, "plan": "{}",
 }  # fmt: skip
-"""Values for columns that the rows of another version lack."""
+"""Columns that the rows of another version lack get these values."""
 Row = Mapping[str, Any]
 
 

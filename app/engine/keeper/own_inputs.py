@@ -17,7 +17,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.request import Request
 
 NAME_BYTES: Final = 200
-"""The most bytes of a copy's name; file systems take 255, and an unfinished file's is longer."""
+"""A copy's name has at most so many bytes; file systems take 255, and an unfinished file's is longer."""
 NOTE_BYTES: Final = 1 << 20
 BLOCK_BYTES: Final = 1 << 20
 

@@ -24,9 +24,9 @@ class ProgressBoard:
         self._lock = threading.RLock()
         self._progress: dict[str, Progress] = {}
         self.watchers: dict[str, list[Callable[[Event], None]]] = {}
-        """Who is told of a job's events, changed by `watch` alone."""
+        """They are told of a job's events; `watch` alone changes them."""
         self.on_end: Callable[[str, Event], None] = lambda job, end: None
-        """Is told of every end, and must not block."""
+        """It is told of every end, and must not block."""
 
     def reopen(self, job: str) -> None:
         """Forget what was posted about a job that is to run again."""

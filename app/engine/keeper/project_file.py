@@ -52,14 +52,14 @@ LONGEST_S: Final = 86_400.0
 PICTURE: Final = "png"
 
 FindModel = Callable[[str, str], str]
-"""The id of an installed model, by its kind and name; empty for one that is not there."""
+"""It returns the id of an installed model, by its kind and name; empty for one that is not there."""
 _Label = Annotated[str, Field(max_length=200)]
 
 
 class StoredVoice(TypedDict):
     file: Annotated[str, Field(pattern=r"^voices/[0-9]{4}\.wav$")]
     clip: _Label
-    """The name of its clip, by which requests name it."""
+    """Requests name its clip so."""
 
 
 class StoredCreation(TypedDict):

@@ -21,22 +21,22 @@ from app.engine.jobs.progress import Progress
 from app.engine.keeper.deaths import DEATHS, DeathRecord
 
 ASKED_TO_END = frozenset(-getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")) - {0}
-"""Signals that people or the system send to end a program; no calculation dies of these."""
+"""People or the system send these signals to end a program; no calculation dies of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
     sentence: Sentence
     fault: Fault | None
-    """None: ended from outside, so there is nothing to learn."""
+    """None: it was ended from outside, so there is nothing to learn."""
     quirk: str = ""
-    """The quirk that predicted it, if its last log lines match one."""
+    """This quirk predicted it, if its last log lines match one."""
 
 
 DEAF = Death(
     say("engine.deaf", "The job did not react to Stop, so its engine was shut down and started again. Finished parts are kept."), None
 )
-"""A load, a template or a pattern in a model's files that never ends: nothing to learn about this machine."""
+"""A load, a template or a pattern in a model's files never ended, which teaches nothing about this machine."""
 
 
 def diagnose(exit_code: int | None, last_words: str, wedged: bool = False, last: Reading | None = None) -> Death:

@@ -19,7 +19,7 @@ class Sample:
     unit: str
     reading: Reading
     marks: tuple[Sentence, ...] = ()
-    """What changed since the point before: the chunk size asked for, a fallback."""
+    """They tell what changed since the point before: the chunk size asked for, a fallback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class EngineState:
     job: str = ""
     reading: Reading = field(default_factory=Reading)
     checked: tuple[int, int] = (0, 0)
-    """How far the check of this machine is: questions answered, of how many."""
+    """The check of this machine has answered so many questions, of so many."""
     restarts: int = 0
     trouble: Death | None = None
     """The last engine died of this; it is None once a job succeeds."""
     gave_up: bool = False
     """It failed to start so often that it is retried only now and then."""
     obstacle: Sentence | None = None
-    """What prevents jobs from running even if the engine is ready; None once they can."""
+    """It prevents jobs from running even if the engine is ready; None once they can."""
     paused: Sentence | None = None
-    """Why no job is begun though all could run: somebody paused them, or they are to run at other times."""
+    """It says why no job is begun though all could run: somebody paused them, or they are to run at other times."""

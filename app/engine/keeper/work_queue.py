@@ -26,7 +26,7 @@ class WorkQueue:
         self._lent: deque[Run] = deque()
         """Other machines asked for these; they are only done while nothing else waits."""
         self._held: Run | None = None
-        """Taken from the queue but not yet given to an engine."""
+        """It was taken from the queue but not yet given to an engine."""
 
     def add_task(self, id_: TaskId, task: MaintenanceTask) -> None:
         with self._lock:

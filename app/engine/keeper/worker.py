@@ -64,7 +64,7 @@ class Worker:
         self._spoke_s: float | None = None
         self._session: Session | None = None
         self._reading = Reading()
-        """The latest of those that asked the device; the beat must not ask it itself."""
+        """It is the latest reading that asked the device; the beat must not ask it itself."""
         self._measured = True
 
     def report(self, report: Report) -> None:
