@@ -16,7 +16,7 @@ from app.machines.joining.register import clean_line
 from app.machines.tasks.portable_models import has_model
 
 FREE_MOST: Final = 64 << 40
-"""Bytes of memory that a machine may say are free; more is no figure."""
+"""A machine may say that at most so many bytes of memory are free; more is no figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,38 +27,38 @@ class HelpingMachine:
     resting: bool = False
     """It gets no work, as the owner of this machine wants."""
     paused: bool = False
-    """By its own owner, or while work of his goes first."""
+    """Its own owner paused it, or work of his goes first."""
     card: str = ""
     free_bytes: int = 0
     models: frozenset[str] = frozenset()
     fetches: bool = False
     """Its owner lets it fetch models."""
     fetching: str = ""
-    """The name of the model that it fetches now."""
+    """It fetches the model of this name now."""
     fetched: float = 0.0
-    """Share of that."""
+    """This share of that model has arrived."""
     lack: str = ""
-    """Why the last model did not come: no-room or failed."""
+    """It says why the last model did not come: no-room or failed."""
     tasks: tuple[str, ...] = ()
     """It has these tasks now."""
     doing: str = ""
-    """The prompt or script of the first of them."""
+    """The first of them has this prompt or script."""
     done: int = 0
-    """Its tasks that arrived whole since this machine's start."""
+    """So many of its tasks arrived whole since this machine's start."""
     step: Step | None = None
-    """How far it is."""
+    """It has come so far with the first of them."""
     why: Sentence | None = None
-    """Why it was given that."""
+    """It was given the first of them for this reason."""
     refused: Sentence | None = None
-    """Why it may not come, as its versions are others."""
+    """It may not come for this reason, as its versions are others."""
     silent: bool = False
     """It has said nothing of its tasks for too long."""
     left: bool = False
     """Its owner ended the pairing."""
     failed: Sentence | None = None
-    """Why nothing of its latest task could be used."""
+    """It says why nothing of its latest task could be used."""
     cluster: str = ""
-    """The address of the Dask cluster whose worker it is; empty: it was paired."""
+    """The Dask cluster whose worker it is has this address; empty: it was paired."""
 
 
 def is_at_work(machine: HelpingMachine) -> bool:
@@ -90,7 +90,7 @@ def read_facts(given: object) -> dict[str, Any]:
 SILENT_S: Final = 300.0
 """A step takes seconds, loading a model a minute or two; who says nothing of its tasks for so long hangs, or is too slow to wait for."""
 LOST_MOST: Final = 3
-"""Times that a machine may be lost in the middle of one job, as the job may be what it dies of."""
+"""A machine may be lost so often in the middle of one job, as the job may be what it dies of."""
 
 
 class Judged:
@@ -98,15 +98,15 @@ class Judged:
 
     def __init__(self) -> None:
         self.done: Counter[str] = Counter()
-        """Tasks that arrived whole since this machine's start, by machine."""
+        """It counts tasks that arrived whole since this machine's start, by machine."""
         self.failed: dict[str, Sentence] = {}
-        """Why nothing of a machine's latest task can be used."""
+        """It says why nothing of a machine's latest task can be used."""
         self._heard_s: dict[str, float] = {}
-        """When a machine said something of its tasks."""
+        """A machine last said something of its tasks at this time."""
         self.unable: defaultdict[str, set[str]] = defaultdict(set)
-        """The machines that failed at a job, which get it no more."""
+        """These machines failed at a job, and get it no more."""
         self._here: set[str] = set()
-        """Jobs for the engine here alone."""
+        """Only the engine here does these jobs."""
         self._lost: Counter[tuple[str, str]] = Counter()
 
     def accept(self, machine: str) -> None:

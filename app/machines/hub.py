@@ -31,7 +31,7 @@ from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
 
 AGAIN_S: Final = 1.0
-"""The wait before a machines process that died is started again."""
+"""A machines process that died is started again after this wait."""
 LISTENING_S: Final = 60.0
 CLUSTER_ID: Final = "cluster"
 """It names the row of a cluster none of whose workers is known yet."""
@@ -64,14 +64,14 @@ class _Given:
     portable: Portable
     machines: list[str]
     tell: Callable[[str, Event], None]
-    """Called with the machine and each of its events."""
+    """It is called with the machine and each of its events."""
     end: End
     why: Sentence | None
     begun: Callable[[str, Path], None]
-    """Called with the name and the place of a file from which another machine would go on."""
+    """It is called with the name and the place of a file from which another machine would go on."""
     machine: str = ""
     step: Step | None = None
-    """The latest."""
+    """The machine reported this step last."""
 
 
 @dataclass(slots=True)
@@ -81,9 +81,9 @@ class _State:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     given: dict[str, _Given] = field(default_factory=dict)
     refused: dict[str, Sentence | None] = field(default_factory=dict)
-    """Why a machine may not come, until it does."""
+    """Each says why a machine may not come, until it does."""
     workers: dict[str, Machine] = field(default_factory=dict)
-    """Those of the cluster that is used beside the paired machines."""
+    """They belong to the cluster that is used beside the paired machines."""
 
 
 class Hub:
@@ -102,7 +102,7 @@ class Hub:
         self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
         self.cluster = find_cluster(home)
-        """A Dask cluster that was there already."""
+        """This Dask cluster was there already."""
         self._cluster_side: SideProcess | None = None
         self._start_side()
         self._start_cluster_side()

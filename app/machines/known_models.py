@@ -31,12 +31,12 @@ _State = tuple[tuple[str, int, int], ...]
 @dataclass(frozen=True, slots=True)
 class _Local:
     state: _State
-    """The files with their sizes and times."""
+    """It holds the files with their sizes and times."""
     name: str
     body: str = ""
     files: tuple[tuple[str, Path], ...] = ()
     stays: bool = False
-    """Whether it is a model that cannot travel."""
+    """True: it is a model that cannot travel."""
 
 
 class KnownModels:

@@ -38,7 +38,7 @@ TIDY_S: Final = 3600.0
 """What its tasks brought, and no longer need, is deleted so often."""
 AGAIN_S: Final = 2.0
 REFUSED_AGAIN_S: Final = 60.0
-"""The wait before a machines process that died is started again; and one that was refused for its versions."""
+"""A machines process that died is started again after the first wait, and one that was refused for its versions after the second."""
 
 
 _log = logging.getLogger("hearth.machines")
@@ -258,26 +258,26 @@ class LendingState:
     """What the owner of a helper sees."""
 
     main: str = ""
-    """The name of the machine that is helped."""
+    """The machine that is helped has this name."""
     online: bool = False
     connecting: bool = True
-    """For the first time since the start."""
+    """True: it connects for the first time since the start."""
     pause: Sentence | None = None
-    """Why it does nothing for the other machine."""
+    """It says why nothing is done for the other machine."""
     doing: str = ""
-    """The prompt or script of the task that runs now."""
+    """The task that runs now has this prompt or script."""
     done: int = 0
-    """Tasks finished since the start."""
+    """So many tasks were finished since the start."""
     said: Sentence | None = None
-    """Why it is not online."""
+    """It says why it is not online."""
     removed: bool = False
-    """By the main machine: only a new code helps."""
+    """True: the main machine removed it, so that only a new code helps."""
     fetching: str = ""
-    """The title of the model that is fetched for the other machine."""
+    """The model with this title is fetched for the other machine."""
     fetched: float = 0.0
-    """Share of that."""
+    """This share of that model has arrived."""
     lacked: Sentence | None = None
-    """Why the last one did not come."""
+    """It says why the last one did not come."""
 
     @property
     def paused(self) -> bool:

@@ -37,10 +37,10 @@ class _Attempt:
     """One time that a task is to be done here. What an earlier one has to say is no longer asked for."""
 
     job: str = ""
-    """What the engine does of it."""
+    """The engine does it as this job."""
     withdrawn: bool = False
     unwanted: bool = False
-    """Nobody goes on with it."""
+    """True: nobody goes on with it."""
 
 
 class LentTasks:
@@ -53,9 +53,9 @@ class LentTasks:
         a task begins, and with its end."""
         self._keeper, self._find_model, self._tell, self._note = keeper, find_model, tell, note
         self._latest: dict[str, _Attempt] = {}
-        """Those that have not ended, by task."""
+        """These have not ended; each goes by its task."""
         self._turn = threading.Lock()
-        """Held by the task that runs: one that comes again waits until its stopped attempt has ended."""
+        """The task that runs holds it: one that comes again waits until its stopped attempt has ended."""
 
     def begin(self, task: str, body: str) -> None:
         self.stop(task)

@@ -34,7 +34,7 @@ class Announcement:
     kind: Kind
     name: str
     id: str = ""
-    """The id of a main machine's authority."""
+    """A main machine's authority has this id."""
     port: int = 0
     """Its helpers find it there."""
     pairing_port: int = 0

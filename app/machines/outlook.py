@@ -33,7 +33,7 @@ from app.machines.tasks.portable_models import has_model, has_other_revision
 LOADING_S: Final = 20.0
 """A model that is not loaded costs about so many seconds, where nothing better is known."""
 LONGEST_S: Final = 1e7
-"""The longest that a task may be said to take; more is no answer."""
+"""A task may not be said to take longer; more is no answer."""
 UNKNOWN_S, WAITED_MOST_S = 3600.0, 86400.0
 """A machine is waited for so long at least where this one does not know how long it takes; and so long at most, whatever it said."""
 
@@ -41,10 +41,10 @@ UNKNOWN_S, WAITED_MOST_S = 3600.0, 86400.0
 @dataclass(frozen=True, slots=True)
 class Outlook:
     fit: Literal["fits", "tight", "no"] = "fits"
-    """By its own plan and its memory now."""
+    """It is judged by its own plan and its memory now."""
     loaded: bool = False
     seconds: float | None = None
-    """By what it made before; None: it never used this model."""
+    """It is judged by what it made before; None: it never used this model."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -159,7 +159,7 @@ PATIENCE_S: Final = 1.0
 AGAIN_S: Final = 15.0
 """After so long a machine is asked again: its memory, and what it has loaded, change."""
 KEPT_MOST: Final = 1024
-"""Requests: those of the head of the queue, and each size of those that are too large for this computer."""
+"""So many requests are kept: those of the head of the queue, and each size of those that are too large for this computer."""
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class Asking:
         """`ask`: the hub's. `answered` is called after each answer."""
         self._ask, self._answered = ask, answered
         self._about: dict[str, dict[str, _Asked]] = {}
-        """By job and machine."""
+        """Each is found by its job, then by its machine."""
         self._lock = threading.Lock()
 
     def choose(self, job: str, request: Request, machines: Sequence[HelpingMachine]) -> list[HelpingMachine]:
@@ -222,7 +222,7 @@ class Foresight:
         """`find_model`: what a model that the main machine names in a question is called here."""
         self._keeper, self._find_model = keeper, find_model
         self._paces: dict[str, float] = {}
-        """Work done in a second, by model; in steps times pixels, or in frames."""
+        """A model does so much work in a second: in steps times pixels, or in frames."""
 
     def note(self, request: Request, event: Event) -> None:
         """Learn from the end of a task."""

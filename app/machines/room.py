@@ -32,7 +32,7 @@ AGAIN_S: Final = 5.0
 """After so long a job's memory is forecast anew, as other programs take and free some."""
 FORECASTS_MOST: Final = 512
 JOBS_MOST: Final = 10_000
-"""More than wait at once."""
+"""Never do so many wait at once."""
 WAITS: Final = say("large.waits", "Too large for this computer; waits for another one that has room.")
 IN_VAIN: Final = say("large.in-vain", "Too large for this computer, and none of your other computers can do it now; it is tried here.")
 _TICK_S: Final = 0.05
@@ -53,7 +53,7 @@ class Room:
         self._waited: dict[str, tuple[float, float | None]] = {}
         """It holds how long a job waited for machines that perhaps have room, before now, and since when it does so again."""
         self._in_vain: set[tuple[str, str]] = set()
-        """The machines that a job waited for until its time was over; with a model those that were there, with none those that were away."""
+        """A job waited for these machines until its time was over; with a model those that were there, with none those that were away."""
 
     def waits(self, job: Job) -> bool:
         """Tell whether a waiting job is left to other machines: it is too large for this computer, and one that has not failed at it has

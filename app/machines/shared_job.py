@@ -37,7 +37,7 @@ class Pieces:
     seed: int
     places: tuple[int, ...]
     whole: bool = False
-    """All of it is one piece: a script whose parts carry the voice on."""
+    """True: all of it is one piece, as a script whose parts carry the voice on."""
 
     @property
     def request(self) -> Request:
@@ -113,11 +113,12 @@ FAILURES_MOST: Final = 3
 """So many of one job's pieces may fail, or as many as it has; then this machine makes the rest itself, and says what is wrong."""
 NOTES_MOST: Final = 32
 AHEAD: Final = 1
-"""Pieces that lie ready at a machine which makes another one."""
+"""So many pieces lie ready at a machine which makes another one."""
 Where = Literal["here", "away", "back"]
 """The engine here runs a job, only other machines do, or it was put back into the queue half done, as the engine has nothing else to do."""
 _NUMBERS: Final = Counter[str]()
-"""Tasks so far, by job: a piece that is given anew is another task. The first one is named alike after a restart, and the same helper goes on."""
+"""It counts the tasks so far, by job: a piece that is given anew is another task. The first one is named alike after a restart, and the
+same helper goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +151,9 @@ class SharedJob:
         self.job, self.pieces, self.model, self.failures, self.unable = job, pieces, model, 0, unable
         self.where, self.here, self.since_s = where, here, time.monotonic()
         self.faults = 0
-        """How many files this computer could not read or write."""
+        """This computer could not read or write so many files."""
         self.delivered = False
-        """As a whole, with its end."""
+        """True: the job was delivered as a whole, with its end."""
         self._dropped = False
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
@@ -328,7 +329,8 @@ class SharedJob:
 
 
 OVERDUE: Final = 1.25
-"""Times what was foreseen, after which a piece is no longer waited for alone: half of them take longer than the median of earlier ones."""
+"""After so many times what was foreseen, a piece is no longer waited for alone: half of them take longer than the median of earlier
+ones."""
 
 
 @dataclass(frozen=True, slots=True)

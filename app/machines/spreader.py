@@ -28,7 +28,7 @@ from app.machines.shared_job import Pieces, SharedJob, Where, all_of, find_piece
 TICK_S: Final = 0.2
 """The queue is looked at so often; a machine that has ended a task waits for no tick."""
 LOOKED_AT: Final = 32
-"""Jobs at the head of the queue."""
+"""So many jobs at the head of the queue are looked at."""
 WORTH_SAYING_S: Final = 2.0
 """A job has to wait so long before it is told why; machines answer sooner."""
 
@@ -47,13 +47,13 @@ class Spreader:
         self._jobs: dict[str, SharedJob] = {}
         """Other machines make these, or may make them."""
         self._alone = ""
-        """A job that the engine here does alone."""
+        """The engine here does this job alone."""
         self._unnamed: list[tuple[str, str]] = []
-        """The running job with its model, where other machines have no name for that (yet)."""
+        """The running job is here with its model, where other machines have no name for that (yet)."""
         self._offered: list[tuple[str, str]] = []
-        """The waiting jobs that machines could have now, each with its model."""
+        """Machines could have these waiting jobs now; each comes with its model."""
         self._named: dict[str, list[str]] = {}
-        """The machines that were named for jobs too large for this computer, by job."""
+        """These machines were named for jobs too large for this computer, by job."""
         self._room = Room(keeper, hub, self._asking, self.models)
         self._thread = threading.Thread(target=self._watch, name="spreader", daemon=True)
         keeper.leaves = self._room.pass_over

@@ -29,7 +29,7 @@ from app.machines.tasks.portable_models import PREFIX, ModelFiles, list_names, r
 
 GIB: Final = 1 << 30
 MOST_BYTES: Final = 64 * GIB
-"""The most bytes of all of them together."""
+"""All of them together may have so many bytes."""
 FREE_BYTES: Final = 10 * GIB
 """A model, sent or downloaded for another machine, leaves so much free on the disk of this one."""
 UNUSED_S: Final = 14 * 86_400
@@ -156,7 +156,7 @@ def _link(file: Path, target: Path) -> None:
 
 Lack = Literal["", "no-room", "failed"]
 WANT_LETTERS: Final = 200_000
-"""The most letters of what the main machine says of a model."""
+"""The main machine may say so many letters of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +170,9 @@ class Fetching:
     total_bytes: int = 0
     under_way: bool = False
     lack: Lack = ""
-    """Why it did not come."""
+    """It says why it did not come."""
     said: Sentence | None = None
-    """The same, for the owner."""
+    """It tells the owner the same."""
 
 
 class WantedModels:

@@ -40,7 +40,7 @@ Ticks and the system monitor, which nobody reads here, would wake every idle mac
 
 
 TASKS_MOST: Final = 2
-"""That a helper has at once: one in its engine, and one that waits there or whose results travel."""
+"""A helper has at most so many at once: one in its engine, and one that waits there or whose results travel."""
 BLOCK_BYTES: Final = 1 << 20
 """So much of a file goes in one message."""
 
@@ -150,9 +150,9 @@ ALLOWED: Final = frozenset(
         ("dask._task_spec", "Task"),
     }
 )
-"""Classes that only hold values, what puts them together again, and the one function that a helper runs, which does nothing elsewhere.
-distributed unpickles what any connected machine sends, before it
-looks at it, and since 2025 it cannot be told not to."""
+"""Only these are unpickled: classes that only hold values, what puts them together again, and the one function that a helper runs, which
+does nothing elsewhere. distributed unpickles what any connected machine sends, before it looks at it, and since 2025 it cannot be told not
+to."""
 
 
 def guard_pickles(more: frozenset[tuple[str, str]] = frozenset()) -> None:
@@ -171,7 +171,7 @@ Message = dict[str, Any]
 
 
 FOREIGN_BYTES: Final = 1 << 20
-"""The most bytes that another machine says at once: previews take 48 KB, a list of its models 100."""
+"""Another machine may say so many bytes at once: previews take 48 KB, a list of its models 100."""
 
 
 def take_foreign(value: Any) -> Any:

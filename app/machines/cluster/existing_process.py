@@ -50,7 +50,7 @@ class Task:
     attempt: str = field(default_factory=lambda: secrets.token_hex(8))
     """Dask may begin it on its worker after Hearth there was told to stop it."""
     held: list[Any] = field(default_factory=list)
-    """The futures of its files and of itself, which Dask forgets when nobody holds them."""
+    """These futures of its files and of itself are held here, as Dask forgets what nobody holds."""
 
 
 class Workers:

@@ -26,7 +26,7 @@ from app.machines.tasks import event_json, fetched_files
 from app.machines.wanted_models import WantedModels
 
 _HELPERS: Final[dict[str, Guest]] = {}
-"""By the address of the worker, as several may share a process."""
+"""Each goes by the address of its worker, as several may share a process."""
 _LOCK: Final = threading.Lock()
 NOTHING: Final[dict[str, Any]] = {"event": None, "files": {}}
 
@@ -43,7 +43,7 @@ class Guest:
         self._tasks = LentTasks(self._keeper, models.find, self._tell, self._note)
         self._inboxes: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
         self._stopped = set[str]()
-        """Attempts at tasks that were stopped, also before Dask had them begun here."""
+        """These attempts at tasks were stopped, also before Dask had them begun here."""
 
     def describe(self) -> dict[str, Any]:
         """Say what is here, as a paired helper does."""

@@ -33,7 +33,7 @@ from app.machines.nearby import Nearby
 from app.machines.tasks import event_json, fetched_files
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 30.0
-"""The wait before the main machine is tried again; it doubles up to the second figure."""
+"""The main machine is tried again after this wait, which doubles up to the second figure."""
 HELLO_S: Final = 10.0
 
 
@@ -45,7 +45,7 @@ class Helper:
         self._main, self._scratch = arguments["main"], Path(arguments["scratch"])
         self._folder, self._authority = folder, read_authority(folder)
         self._near: Nearby | None = None
-        """Open while the main machine does not answer."""
+        """It is open while the main machine does not answer."""
         self._pipe, self._errands = pipe, Errands(pipe, self._scratch / "files")
         self._models = ModelFetch(pipe, self._ask_for_block)
         self._closing, self._paused = asyncio.Event(), False
@@ -214,8 +214,8 @@ class ModelFetch:
 ANSWER_S: Final = 120.0
 """One answer of the main machine, which may be busy, is waited for so long; then the task counts as lost there."""
 Ask = Callable[..., dict[str, Any]]
-"""Asks the main machine by the name of an operation; raises Reschedule where it does not answer, or no longer wants this task from here: the
-task goes back."""
+"""It asks the main machine by the name of an operation, and raises Reschedule where that does not answer, or no longer wants this task from
+here: the task goes back."""
 
 
 class Errands:

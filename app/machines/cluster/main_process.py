@@ -25,7 +25,7 @@ from app.machines.joining.versions import find_difference, parse_versions, read_
 from app.machines.tasks.begun import BYTES_MOST, is_name
 
 RESULT_BYTES: Final = 1 << 30
-"""The most bytes of all results of a task; hours of sound."""
+"""All results of a task together may have so many bytes: hours of sound."""
 RESULTS_MOST: Final = 64
 WAITING_MOST: Final = 8
 """So many of a task's begun files wait until Hearth has looked at them."""
@@ -42,9 +42,9 @@ class Arriving:
 
     folder: Path
     most_bytes: int
-    """The most bytes of all that lie there at once."""
+    """All files that lie there at once may have so many bytes."""
     kept: dict[str, str] = field(default_factory=dict)
-    """Those that have arrived whole, with their hashes."""
+    """These have arrived whole; each has its hash."""
     writing: dict[str, Any] = field(default_factory=dict)
 
 
@@ -67,7 +67,7 @@ class TaskDesk:
         self._pipe, self._register = pipe, register
         self._tasks: dict[str, Task] = {}
         self._offered: dict[tuple[str, str], dict[str, str]] = {}
-        """Files by hash, of the models that a machine may fetch."""
+        """A machine may fetch these files of models, each by its hash."""
         self.scheduler: MainScheduler
         self.client: Any = None
 

@@ -26,17 +26,17 @@ HELLO: Final = "hearth_hello"
 REMOVED: Final = {"refused": "removed"}
 """A machine that is not in the register is told this in place of a greeting."""
 OWN: Final = frozenset({HELLO, "hearth_begin", "hearth_fetch", "hearth_keep", "hearth_end"})
-"""Hearth's own operations, for helpers."""
+"""Helpers call these operations, which are Hearth's own."""
 ADDRESSED: Final = frozenset({"register-worker", "heartbeat_worker", "unregister"})
-"""All of dask's handlers that a worker needs; each names the worker by its address."""
+"""A worker needs these of dask's handlers and no others; each names the worker by its address."""
 CLIENT: Final = frozenset({"register-client", "identity"})
-"""All of dask's handlers that the main machine's own client needs."""
+"""The main machine's own client needs these of dask's handlers and no others."""
 STREAMED: Final = frozenset(
     {"task-finished", "task-erred", "reschedule", "keep-alive", "log-event", "worker-status-change", "release-worker-data"}
 )  # fmt: skip
 """A worker of Hearth's says these within its stream; the rest of dask's is about results of others and tasks that are stolen."""
 KEY_LETTERS: Final = 200
-"""The most letters of a task's name."""
+"""A task's name may have so many letters."""
 NO_METRICS: Final[Mapping[str, Any]] = {
     "bandwidth": {"total": 1, "workers": {}, "types": {}}, "digests_total_since_heartbeat": {}, "memory": 0, "managed_bytes": 0,
     "spilled_bytes": {"memory": 0, "disk": 0},
@@ -97,15 +97,15 @@ def _is_key(key: Any) -> bool:
 
 
 HELPER_BYTES: Final = 4 << 20
-"""The most bytes of one message: a block of a file takes one MiB, what a helper says of itself at most another."""
+"""One message may have so many bytes: a block of a file takes one MiB, what a helper says of itself at most another."""
 CONTAINERS_MOST: Final = 20_000
 LENGTH_MOST: Final = 4096
-"""The most entries of one list or table. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""
+"""One list or table may have so many entries. The parser sets memory aside for as many as are announced, at each of its 1,024 depths."""
 FRAMES_MOST: Final = 256
 UNREAD_BYTES: Final = 32 << 20
-"""That wait to be sent to a machine; then it reads nothing, and dask would keep whatever it asks for."""
+"""If more bytes than this wait to be sent to a machine, it reads nothing, and dask would keep whatever it asks for."""
 CONNECTIONS_MOST: Final = 32
-"""The most connections of one machine; dask's worker with two tasks has a handful."""
+"""One machine may have so many connections; dask's worker with two tasks has a handful."""
 _LENGTH: Final = struct.Struct("Q")
 
 
@@ -320,7 +320,7 @@ class _Reporter(SchedulerPlugin):
         self._desk = desk
         self._scheduler: Any = None
         self._names: dict[str, str] = {}
-        """Machines by address: when one is removed, dask has forgotten it already."""
+        """The machines go by address: when one is removed, dask has forgotten it already."""
 
     async def start(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

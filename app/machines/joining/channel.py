@@ -25,7 +25,7 @@ class Channel:
     def __init__(self, connection: socket.socket, patience_s: float = PATIENCE_S) -> None:
         self._connection, self._ends_s = connection, time.monotonic() + patience_s
         self.said: list[bytes] = []
-        """Every message so far, of both sides, as it travelled."""
+        """It keeps every message so far, of both sides, as it travelled."""
 
     def send(self, message: dict[str, Any]) -> None:
         content = json.dumps(message, sort_keys=True).encode()

@@ -13,11 +13,11 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 
 SECRET_BYTES: Final = 10
-"""80 bits, written as 16 letters and digits."""
+"""It has 80 bits, written as 16 letters and digits."""
 _LETTERS: Final = re.compile(r"[A-Z2-7]{16}")
 _ADDRESS: Final = re.compile(r"\[(?P<six>[0-9A-Fa-f:.%\w]+)\]:(?P<port6>\d{1,5})|(?P<host>[\w.-]+):(?P<port>\d{1,5})")
 _ALIKE: Final = str.maketrans("018", "OIB")
-"""Digits that base32 leaves out, for the letters that people take them for."""
+"""Each digit that base32 leaves out becomes the letter that people take for it."""
 PORT_MOST: Final = 65535
 
 
@@ -26,7 +26,7 @@ class Code:
     host: str
     port: int
     secret: str
-    """16 letters and digits."""
+    """It is written as 16 letters and digits."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

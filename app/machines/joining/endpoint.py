@@ -24,11 +24,11 @@ from app.machines.joining.versions import find_difference, parse_versions, read_
 
 VALID_S: Final = 600.0
 WRONG_MOST: Final = 20
-"""Wrong secrets before the code ends: a person needs two or three tries, and 20 of 2 ** 80 find nothing."""
+"""The code ends after so many wrong secrets: a person needs two or three tries, and 20 of 2 ** 80 find nothing."""
 WRONG_S: Final = 0.5
 """The answer to a wrong secret is held back so long."""
 AT_ONCE, EACH_AT_ONCE = 16, 4
-"""Conversations at the same time, and those with one address; others are sent away, and may try again."""
+"""So many conversations may go on at the same time, and so many with one address; others are sent away, and may try again."""
 HELLO_S: Final = 3.0
 """A stranger says its first word within this; who does not would take the place of others."""
 TICK_S: Final = 0.2
@@ -37,12 +37,12 @@ TICK_S: Final = 0.2
 @dataclass(frozen=True, slots=True)
 class PairingState:
     code: Code | None = None
-    """None once it is used, over or withdrawn."""
+    """None: it is used, over or withdrawn."""
     until_s: float = 0.0
-    """By the clock."""
+    """The code ends at this time by the clock."""
     joined: Machine | None = None
     said: Sentence | None = None
-    """What became of it, or why a machine was refused."""
+    """It says what became of it, or why a machine was refused."""
 
 
 class Pairing:
@@ -64,7 +64,7 @@ class Pairing:
         self._folder, self._register, self._name, self._port = folder, register, name, port
         self._host, self._shown_host, self._valid_s, self._clock = host, shown_host, valid_s, clock
         self._lock, self._counting, self._talking = threading.Lock(), threading.Lock(), Counter[str]()
-        """The last: conversations, by address."""
+        """The last counts conversations by address."""
         self._wrong = 0
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None

@@ -34,7 +34,7 @@ class _File(TypedDict, total=False):
 
 _SCHEMA: Final = TypeAdapter(_File)
 _State = tuple[int, int, int]
-"""A file's number, time and size."""
+"""It holds a file's number, time and size."""
 
 
 @dataclass(frozen=True, slots=True)

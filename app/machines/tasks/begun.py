@@ -19,7 +19,7 @@ from app.engine.speech.sound.arrived import is_sound
 from app.machines.tasks.fetched_files import tidy
 
 BYTES_MOST: Final = 32 << 20
-"""The most bytes of one file: the latents of the largest picture with what its scheduler remembers take 16 MiB."""
+"""One file may have so many bytes: the latents of the largest picture with what its scheduler remembers take 16 MiB."""
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 

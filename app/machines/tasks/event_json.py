@@ -19,16 +19,16 @@ from app.base.sentence import Sentence
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, Preview, Step, Stopped, Unloaded
 
 SENT: Final[dict[str, type]] = {each.__name__: each for each in (Loading, Unloaded, Step, Adjusted, Note, Finished, Stopped, Failed)}
-"""Events that travel. The others name files of the machine where they happen; results travel as files."""
+"""These events travel. The others name files of the machine where they happen; results travel as files."""
 _SCHEMAS: Final[dict[str, TypeAdapter[Any]]] = {name: TypeAdapter(each) for name, each in SENT.items()}
 TEXT_LETTERS: Final = 2000
 _DEPTH_MOST: Final = 12
 NUMBER_MOST: Final = 2**53
-"""Larger than any number of bytes, steps or seconds, and still exact as a float."""
+"""This is larger than any number of bytes, steps or seconds, and still exact as a float."""
 _LEAST: Final = {"total": 1, "parts": 1, "at_once": 1}
 """The page divides by these, so they are no less; all other numbers of an event are 0 or more."""
 SIDE: Final = 256
-"""The longest side of a preview, as it is sent."""
+"""A preview is sent with a longest side of so many pixels."""
 SIDE_MOST: Final = 512
 PREVIEW_BYTES: Final = 48 << 10
 STEP_MOST: Final = 10_000

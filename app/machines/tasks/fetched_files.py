@@ -16,10 +16,10 @@ from app.base.trouble import Trouble
 from app.engine.keeper.disk_room import MB, ROOM_BYTES
 
 FILES_MOST: Final = 512
-"""The most files of one task."""
+"""One task may have so many files."""
 UNUSED_S: Final = 86_400
 MOST_BYTES: Final = 8 << 30
-"""The most bytes of all of them together; what was unused for longest goes first."""
+"""All of them together may have so many bytes; what was unused for longest goes first."""
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 
 

@@ -26,13 +26,14 @@ class Portable:
     """A request for elsewhere."""
 
     body: str
-    """As JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, `spoken_by`, the model that spoke its voice's
-    clip, `known`, the ready voices heard in that, `cast`, both of each voice of its cast, and `begun`, the hash of what is made of it so far, by
-    name. Its model has a name of portable_models.py. How to compute it is no part of it: each machine has its own plan and its owner's choices."""
+    """It is JSON: `request` with files as "sha256:HASH.suffix", `files`, each hash with its size, `spoken_by`, the model that spoke its
+    voice's clip, `known`, the ready voices heard in that, `cast`, both of each voice of its cast, and `begun`, the hash of what is made of
+    it so far, by name. Its model has a name of portable_models.py. How to compute it is no part of it: each machine has its own plan and
+    its owner's choices."""
     files: Mapping[str, Path]
     """Those files are at these paths here, by hash."""
     words: str
-    """The prompt or script, as the list of machines shows it."""
+    """The list of machines shows this prompt or script."""
 
 
 def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:

@@ -19,18 +19,18 @@ from app.engine.models.on_disk import Located, locate
 from app.machines.tasks.fetched_files import odd_files
 
 SUFFIXES: Final = frozenset({".safetensors", ".json", ".txt", ".jinja"})
-"""Weights, settings and words: nothing that is run, and no pickle."""
+"""They are weights, settings and words: nothing that is run, and no pickle."""
 TOKENIZER: Final = ".model"
-"""A tokenizer of sentencepiece, which crashes on crafted files (CVE-2026-1260, its issues #1263 and #1269). Most models have the same one
-as JSON beside it."""
+"""A tokenizer of sentencepiece, which crashes on crafted files (CVE-2026-1260, its issues #1263 and #1269), has this ending. Most models
+have the same one as JSON beside it."""
 SINGLE: Final = "model.safetensors"
-"""The name on its way of a model that is one file."""
+"""A model that is one file travels under this name."""
 PREFIX: Final = "files:"
 FILES_MOST: Final = 256
 _PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,120}(?<!\.)")
 _TITLE: Final = re.compile(r"\w[\w .()+-]{0,79}(?<![. ])")
 _DEVICES: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-"""Names that Windows takes for a device, whatever follows."""
+"""Windows takes these names for a device, whatever follows."""
 _KEY: Final = re.compile(r"files:[0-9a-f]{64}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -38,9 +38,9 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}")
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
     title: str
-    """For people only."""
+    """It is for people only."""
     files: Mapping[str, tuple[str, int]]
-    """Hash and size by name: of a file beside the others, or one folder below."""
+    """Each file has its hash and size by name: it lies beside the others, or one folder below."""
 
     @property
     def key(self) -> str:
