@@ -23,11 +23,11 @@ class Bounds:
     most_bytes: int = 2 << 20
     depth: int = 64
     values: int = 20_000
-    """Objects, lists and their members together."""
+    """Objects, lists and their members count together."""
     unique: bool = False
-    """Whether a name may stand only once in an object: of two, readers do not all take the same."""
+    """True: a name may stand only once in an object, since of two, readers do not all take the same."""
     infinite: bool = False
-    """Whether Infinity is a value."""
+    """True: Infinity counts as a value."""
 
 
 def parse_json(data: bytes | str, bounds: Bounds = Bounds()) -> Any:

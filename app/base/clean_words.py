@@ -7,8 +7,7 @@ import re
 from typing import Final
 
 _STEERING: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
-"""Controls but for tabs and ends of lines: with others a name could clear the screen or set the title; and overrides of direction, with
-which exe.txt shows as txt.exe."""
+"""Controls, but for tabs and ends of lines, could clear the screen or set the title; overrides of direction show exe.txt as txt.exe."""
 
 
 def clean_words(words: str) -> str:

@@ -44,7 +44,8 @@ WORDS: Final = {
     "backup": "--home",
     "completion": "bash fish powershell zsh",
 }
-"""The options of these commands, and the actions of those that have some: what is mistyped is refused before an environment is made."""
+"""These are the options of each command, and the actions of those that have some: what is mistyped is refused before an environment is
+made."""
 
 STARTS: Final = {
     "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, pdf, quantised, window); it stays over updates and repairs",

@@ -8,7 +8,7 @@ from typing import Final
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 NO_ROOM_ON_WINDOWS: Final = frozenset({39, 112, 1295})
-"""ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL and ERROR_DISK_QUOTA_EXCEEDED, of which Python maps one to ENOSPC."""
+"""They are ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL and ERROR_DISK_QUOTA_EXCEEDED, of which Python maps one to ENOSPC."""
 SQLITE_NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 """SQLite reports a used-up quota, and a full disk where it makes its own files, as an I/O error."""
 SQLITE_NO_ACCESS: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})

@@ -57,7 +57,7 @@ EXTRAS: Final = (
         200_000, "MIT", ("keyring",),
     ),
 )  # fmt: skip
-"""All that a person may add: those of pyproject.toml, but for the tests' and the window's, which comes by itself."""
+"""A person may add all of these: those of pyproject.toml, but for the tests' and the window's, which comes by itself."""
 
 
 def can_add() -> bool:

@@ -21,31 +21,31 @@ from app.base.picture_header import BoundedReads, refuse_bomb
 from app.base.regular_file import open_regular
 
 PICTURES: Final = ("PNG", "JPEG", "WEBP")
-"""Pillow's names of what the page, other programs and guests may send."""
+"""The page, other programs and guests may send what Pillow calls by these names."""
 OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF", "AVIF")
 """The owner may name these on the command line. AVIF stands last: not every Pillow knows it."""
 HEIC: Final = re.compile(rb"....ftyp(?:heic|heix|heim|heis|hevc|mif1)", re.DOTALL)
 """Pictures of iPhones begin so, which Pillow does not read."""
 UNRECOGNISED: Final = 1
-"""libsndfile's number for a format that it does not know."""
+"""libsndfile gives this number to a format that it does not know."""
 START_BYTES: Final = 16
 TAGS_MOST, PADDING_MOST_BYTES = 4, 4096
-"""ID3 tags in a row, and the zeros that some programs leave after them."""
+"""So many ID3 tags may stand in a row, each followed by so many of the zeros that some programs leave."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoundKind:
     name: str
     start: re.Pattern[bytes]
-    """The first bytes of such a file, behind an ID3 tag if it has one. They alone decide who reads it, never its name."""
+    """The first bytes of such a file, behind an ID3 tag if it has one, match it. They alone decide who reads it, never its name."""
     readers: frozenset[str]
     """libsndfile calls it one of these; empty means that it cannot read it."""
     demuxer: str = ""
-    """The only reader of ffmpeg's that may look at it; empty if no other program may."""
+    """No reader of ffmpeg's but this one may look at it; empty: no other program may."""
     ending: str = ""
     """afconvert knows it by this."""
     guests: bool = False
-    """Whether guests may send it."""
+    """True: guests may send it."""
 
 
 SOUNDS: Final = (
@@ -143,12 +143,12 @@ def decode(picture: Image.Image, mode: str | None = None) -> Image.Image:
 
 
 ENTRIES_MOST, LISTED_MOST_BYTES = 10_000, 8_000_000
-"""Files of an archive, and the list of them, which is read whole."""
+"""An archive may have so many files; the list of them is read whole."""
 _PIECE_BYTES: Final = 1 << 20
 _END: Final = struct.Struct("<4s4xHHII")
 _END_SIGN, _LARGE_SIGN = b"PK\x05\x06", b"PK\x06\x07"
 _TAIL_BYTES: Final = 22 + 65_536 + 20
-"""The record at an archive's end with the longest comment, and what stands before that of a large one."""
+"""The record at an archive's end, with the longest comment, and what stands before that of a large one take so much."""
 
 
 class Locked(OSError):

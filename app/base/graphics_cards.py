@@ -19,7 +19,7 @@ VENDORS: Final = (
     ("Intel", "0x8086", r"^Intel\b"),
     ("NVIDIA", "0x10de", r"^NVIDIA\b|\b(GeForce|Quadro|Tesla)\b"),
 )
-"""Each row: the name people know, the PCI number, what the vendor is called in a name. Others make no card that computes."""
+"""A row holds the name people know, the PCI number, and what the vendor is called in a name. Others make no card that computes."""
 SEPARATE: Final = re.compile(r"NVIDIA|\bArc\b|Instinct|FirePro|Radeon ?(?:\(TM\) )?(?:RX|Pro|VII|HD|R[579])\b", re.IGNORECASE)
 DRM: Final = Path("/sys/class/drm")
 KFD: Final = Path("/sys/class/kfd/kfd/topology/nodes")

@@ -16,7 +16,7 @@ NOT_AT_HOME: Final = re.compile(
 )
 """Interfaces whose names begin so lead to this machine's own virtual ones, or away from home."""
 ELSEWHERE: Final = "192.0.2.1"
-"""An address of nobody: asking for the way there sends nothing."""
+"""The address is nobody's: asking for the way there sends nothing."""
 
 
 def find_home_address() -> str:

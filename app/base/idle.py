@@ -27,7 +27,7 @@ display, info = ctypes.c_void_p(x.XOpenDisplay(None)), Info()
 assert display and xss.XScreenSaverQueryInfo(display, ctypes.c_ulong(x.XDefaultRootWindow(display)), ctypes.byref(info))
 print(info.idle)
 """
-"""Run in a process of its own: Xlib ends the process that it is in when its server goes, as at the end of a session."""
+"""It runs in a process of its own: Xlib ends the process that it is in when its server goes, as at the end of a session."""
 
 
 class _LastInput(ctypes.Structure):

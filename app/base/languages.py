@@ -27,7 +27,7 @@ class Naming:
     """How a language is named."""
 
     name: str
-    """By itself, as on the page's switch."""
+    """Each language is named in itself, as on the page's switch."""
     tags: tuple[str, ...]
     """HTML names it by the first; browsers may ask for any."""
 

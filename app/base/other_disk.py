@@ -22,14 +22,15 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import DiskFull, Trouble
 
 COPYING, WHOLE, LEFT = "copying", "whole", "left"
-"""Endings of hidden names beside a folder: a copy that a process makes, one that is whole and checked, and what was copied and is now deleted."""
+"""A hidden name beside a folder ends so: that of a copy that a process makes, one that is whole and checked, and what was copied and is now
+deleted."""
 MOVED: Final = "Hearth"
-"""The folder on another disk that holds what was moved there."""
+"""On another disk, a folder of this name holds what was moved there."""
 BLOCK_BYTES: Final = 1 << 22
 SPARE_BYTES: Final = 256 << 20
 """So much stays free on the disk that a folder goes to."""
 Stamp = tuple[int, int]
-"""Size and time, which change with a file."""
+"""Its size and its time change with a file."""
 
 
 class CancelledError(Exception):

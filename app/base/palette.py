@@ -34,7 +34,7 @@ PALETTE: Final[Mapping[str, tuple[str, str]]] = {
     "speaker6": ("#9b2c5a", "#f2a1c2"),
     "speaker6-ground": ("#f8e4ec", "#3a1a28"),
 }
-"""Name: (light, dark). Text on its ground keeps 4.5:1, `edge` on a card 3:1; a test holds both."""
+"""Each colour has a light and a dark form. Text on its ground keeps 4.5:1, `edge` on a card 3:1; a test holds both."""
 
 
 def variables() -> str:

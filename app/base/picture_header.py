@@ -15,18 +15,20 @@ EXIF_MOST_BYTES: Final = 1 << 20
 ENTRIES_MOST: Final = 1000
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 CHUNKS_MOST: Final = 100_000
-"""The most chunks read of a PNG, pixels included: to walk over that many takes a tenth of a second."""
+"""No more chunks of a PNG are read, pixels included: to walk over that many takes a tenth of a second."""
 PACKED_MOST: Final = {b"iCCP": 1, b"zTXt": 32, b"iTXt": 32}
 """A PNG may have so many chunks of each kind that Pillow unpacks, up to 1 MB each: 4,000 colour profiles kept a thread busy for 20 s."""
 EXIF: Final = b"Exif\0\0"
 MULTIPLE: Final = b"MPF\0"
 BLOCK_BYTES: Final = 1 << 20
 EXIF_PARTS_MOST: Final = 64
-"""The most EXIF parts of a JPEG. Pillow copies all that it has for each part more: 1,000 of 64 KB kept a thread busy for 21 s. A picture has one to 17."""
+"""A JPEG may have no more EXIF parts. Pillow copies all that it has for each part more: 1,000 of 64 KB kept a thread busy for 21 s. A
+picture has one to 17."""
 SCANS_MOST: Final = 200
-"""The most scans of a JPEG; encoders write up to 15."""
+"""A JPEG may have so many scans; encoders write up to 15."""
 SCANNED_MOST: Final = 2_500_000_000
-"""Pixels that a JPEG's scans run over, for each colour: 62 times over 40 million. A thousand million take about 3 s, however few bytes a scan has."""
+"""A JPEG's scans may run over so many pixels, counted for each colour: 62 times over 40 million. A thousand million take about 3 s, however
+few bytes a scan has."""
 EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
 TIFFS: Final = (b"MM\0\x2a", b"II\x2a\0", b"MM\x2a\0", b"II\0\x2a", b"II\x2b\0", b"MM\0\x2b")
 TWO_FACED: Final = TIFFS[-1]

@@ -16,7 +16,7 @@ _WORD: Final = r"""[^\s"'`:;,()/\\]"""
 _PATH: Final = re.compile(
     rf"""(["'`]){ROOT}[^"'`\n]*\1|(?<![\w.]){ROOT}{{1,2}}[\w.~-]+{_PART}*(?: (?:{_WORD}+ ){{0,3}}{_WORD}*[/\\]{_PART}*)*"""
 )
-"""A path from a root: up to its quote, or to the last word with a slash; a folder's name may hold four words."""
+"""A path from a root goes up to its quote, or to the last word with a slash; a folder's name may hold four words."""
 
 
 def hide_private(words: str) -> str:

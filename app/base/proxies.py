@@ -11,7 +11,7 @@ from app.base.trouble import Trouble
 
 NAMES: Final = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 NOTED: Final = "HEARTH_SOCKS"
-"""Tells children the name of the variable that was set aside; never its value, which may hold a password."""
+"""It tells children the name of the variable that was set aside; never its value, which may hold a password."""
 
 
 def set_socks_aside() -> None:

@@ -27,7 +27,7 @@ class _Blanks(string.Formatter):
 
 _BLANKS = _Blanks()
 COMMAND: Final = "hearth"
-"""The blank that every template may have without a value: how Hearth is called in a terminal here."""
+"""Every template may have this blank without a value: it says how Hearth is called in a terminal here."""
 
 
 def fill(template: str, values: Mapping[str, str | int | float]) -> str:
@@ -72,7 +72,7 @@ class Sentence:
     english: str
     values: tuple[tuple[str, Value], ...] = ()
     for_all: bool = False
-    """Whether guests may hear it. All others are the owner's alone, as values of another sentence too: they speak of the owner's machine and
+    """True: guests may hear it. All others are the owner's alone, as values of another sentence too: they speak of the owner's machine and
     files, or advise what only the owner can do."""
 
     def __str__(self) -> str:

@@ -17,12 +17,12 @@ from app.base.put_aside import put_aside
 from app.base.sentence import Sentence, say, shorten_list
 
 MOST_BYTES: Final = 64 << 20
-"""The most bytes of one of these files; a script has up to 4 MB."""
+"""None of these files may be larger; a script has up to 4 MB."""
 NAMED_MOST: Final = 8
 ROUNDS: Final = 20
 """Each round removes all that is wrong. A removal may leave something else wrong, such as a record that lacks a field: that goes in the next."""
 _unreadable: Final[dict[Path, Sentence]] = {}
-"""Files that could not be read when last tried, each with the notice that says so."""
+"""These files could not be read when last tried; the notice of each says so."""
 Keys = tuple[str | int, ...]
 
 

@@ -32,7 +32,7 @@ class Trouble(Exception):
     the request or the plan it is about."""
 
     status: ClassVar[int | None] = None
-    """The status of HTTP; None: each way in has its own."""
+    """HTTP answers with this status; None: each way in has its own."""
     code: ClassVar[str] = "refused"
     """Programs tell it by this. It stays, however the sentence is reworded."""
 

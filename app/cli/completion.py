@@ -9,7 +9,7 @@ from typing import Final
 from app.base.commands import COMMANDS, START, STARTS, WORDS
 
 Words = Mapping[str, str]
-"""What may follow each command."""
+"""A command may be followed by any of the words that it maps to."""
 
 
 def write_bash(run: str, words: Words) -> str:

@@ -77,4 +77,4 @@ def bring_back(home: Home, args: argparse.Namespace) -> None:
 ACTIONS: Final[dict[str, tuple[Callable[[Home, argparse.Namespace], None], str]]] = {
     "list": (print_uses, ""), "twice": (print_doubles, ""), "move": (move, "NAME FOLDER"), "back": (bring_back, "NAME"),
 }  # fmt: skip
-"""Each with the words that it takes."""
+"""An action takes the words named beside it."""

@@ -36,7 +36,7 @@ from app.engine.models.on_disk import locate
 from app.engine.models.planned import explain_stand_in, make_plan
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
-"""The models that are shown even if they are not installed."""
+"""The page shows these models even if they are not installed."""
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _GIB = 1 << 30
 
@@ -110,12 +110,12 @@ class Shown:
     """What the page shows for one model."""
 
     plan: Plan | Trouble
-    """A Trouble if a choice made by hand cannot work."""
+    """A Trouble says that a choice made by hand cannot work."""
     taught: tuple[Sentence, ...]
-    """What Hearth learned from failed runs of this model, and how to forget it."""
+    """It tells what Hearth learned from failed runs of this model, and how to forget it."""
     note: Sentence | None = None
     here: Plan | None = None
-    """In a pretended machine's place, the plan of this computer if it differs from that machine's own."""
+    """In a pretended machine's place, it shows the plan of this computer if that differs from the machine's own."""
 
     @classmethod
     def of(cls, home: Home, hardware: Hardware, model: Model | None, verdicts: Verdicts) -> Shown:

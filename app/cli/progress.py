@@ -14,7 +14,7 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, N
 BAR_LETTERS: Final = 24
 ERASE_LINE: Final = "\r\x1b[K"
 EVENT_NAMES: Final[dict[type, str]] = {PartDone: "part"}
-"""JSON names of the events whose name is not their lower-case class name."""
+"""JSON calls all other events by their lower-case class name."""
 
 
 def print_json(event: Event, out: IO[str]) -> None:

@@ -64,4 +64,4 @@ ACTIONS: Final[dict[str, tuple[Callable[..., str | None], int, str]]] = {
     "export": (export, 2, "NAME FILE"), "import": (take, 1, "FILE"), "rename": (voices.rename_voice, 2, "NAME NEW"),
     "describe": (voices.describe_voice, 2, "NAME WORDS"), "remove": (voices.remove_voice, 1, "NAME"),
 }  # fmt: skip
-"""Each with how many words it takes."""
+"""The number says how many words an action takes."""

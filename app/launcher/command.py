@@ -17,11 +17,11 @@ from app.launcher.console import Refused, tell
 from app.launcher.supervisor import run_command
 
 RENEW = "renew"
-"""The second half of an update, which start.py alone asks for."""
+"""start.py alone asks for this second half of an update."""
 PREPARE = "prepare"
 """The window has this done beside itself, and an update by its release's own code: `prepare update`, `prepare environment NAME ...`."""
 OWN = {**STARTS, **dict.fromkeys((RENEW, PREPARE), "the second half of an update, for start.py alone")}
-"""Commands that are carried out here; app/base/commands.py holds Hearth's."""
+"""The launcher carries out these commands itself; app/base/commands.py holds Hearth's."""
 
 
 def refuse_unknown(verb: str) -> None:

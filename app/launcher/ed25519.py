@@ -9,7 +9,7 @@ import hashlib
 from typing import Final
 
 P: Final = 2**255 - 19
-"""The field's prime."""
+"""All arithmetic is done modulo this prime."""
 ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 """The group that the base point makes has this order."""
 D: Final = -121665 * pow(121666, -1, P) % P
@@ -17,7 +17,7 @@ ROOT_OF_MINUS_ONE: Final = pow(2, (P - 1) // 4, P)
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
 
 Point = tuple[int, int, int, int]
-"""X, Y, Z and T: x = X/Z, y = Y/Z, xy = T/Z."""
+"""X, Y, Z and T stand for a point: x = X/Z, y = Y/Z, xy = T/Z."""
 
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:

@@ -15,7 +15,7 @@ from app.base.sentence import Sentence
 from app.launcher.slots import data_folder
 
 FILE_VARIABLE: Final = "HEARTH_FAILURE"
-"""Environment variable with the path of the file in which Hearth passes its failure to start.py."""
+"""Hearth passes its failure to start.py in the file whose path this environment variable holds."""
 TAIL_BYTES: Final = 16 << 10
 
 

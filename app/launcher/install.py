@@ -17,7 +17,7 @@ from app.launcher.pip_command import pip_install
 from app.launcher.slots import TOP, Requirements
 
 BY_ITSELF = frozenset({"window"})
-"""Extras that every environment gets. They are no dependencies: where one cannot be installed, Hearth works without it."""
+"""Every environment gets these extras. They are no dependencies: where one cannot be installed, Hearth works without it."""
 
 
 def renew(folder: Path, want: Requirements, check: Callable[[Path], None] | None = None) -> Path:

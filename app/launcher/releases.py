@@ -31,7 +31,7 @@ TABLE: Final = "release.json"
 SIGNATURE: Final = "release.json.sig"
 TABLE_BYTES: Final = 64 << 10
 ARCHIVE_BYTES: Final = 512 << 20
-"""More than any release has."""
+"""Every release is smaller."""
 UNPACKED_TIMES: Final = 4
 """Its files are thought to be so much larger than the archive, when room is looked for."""
 PIECE_BYTES: Final = 1 << 20

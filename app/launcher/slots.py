@@ -29,7 +29,7 @@ TOP = Path(__file__).resolve().parents[2]
 FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
 VERSIONS = "versions"  # the folder of the releases, each in one of its name
 CODE_VARIABLE = "HEARTH_CODE"
-"""Environment variable with the code that an environment runs instead of its own: that of a release while it is tested."""
+"""An environment runs the code that this variable names instead of its own: that of a release while it is tested."""
 # Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 

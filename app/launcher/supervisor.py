@@ -19,10 +19,10 @@ from app.launcher.install import ensure_ready
 from app.launcher.slots import python_of, read_requirements
 
 ENDED_ON_PURPOSE: Final = frozenset({0, 130, -1, -2, -15, 0xC000013A})
-"""Exit codes of a process ended by the window, the keyboard, a closed terminal or the system; the last is Windows'."""
+"""A process ended by the window, the keyboard, a closed terminal or the system exits so; the last is Windows'."""
 MISTYPED: Final = 2
 RESTART: Final = 75
-"""The exit code of a window that is to be opened anew, by what was made beside it."""
+"""A window exits so if it is to be opened anew, by what was made beside it."""
 LEAVE_S: Final = 20.0
 """The processes of an ended window may take so long to end too; until then its environment cannot be exchanged."""
 

@@ -17,9 +17,9 @@ ROCM_TARGETS = frozenset({
     "gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950",
     "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201",
 })  # fmt: skip
-"""The AMD cards that the ROCm wheels of torch 2.13 have kernels for: its .ci/docker/manywheel/build.sh."""
+"""The ROCm wheels of torch 2.13 have kernels for these AMD cards: its .ci/docker/manywheel/build.sh."""
 LAST_TORCH: Mapping[str, str] = {"cu126": "2.14.1"}
-"""The last torch of builds that end (pytorch #190385): where Hearth asks for a newer one, cards that need such a build keep this one."""
+"""These builds end with the torch named (pytorch #190385): where Hearth asks for a newer one, cards that need such a build keep it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Circumstances:
     has_certificate: bool = False
     shared: bool = False
     has_web_view: bool = True
-    """pywebview is installed. Whether an engine is there too, its process finds out."""
+    """True: pywebview is installed. Whether an engine is there too, its process finds out."""
     has_display: bool = True
 
 

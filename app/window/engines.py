@@ -15,9 +15,9 @@ from app.window.geometry import Geometry, Screen
 
 GTK, QT, MAC, WINDOWS = "gtkwebkit2", "qtwebengine", "wkwebview", "edgechromium"
 MODERN: Final = frozenset({GTK, QT, MAC, WINDOWS})
-"""Engines that can show the page; the others are Internet Explorer's and Qt's from before 2016."""
+"""These engines can show the page; the others are Internet Explorer's and Qt's from before 2016."""
 NAME: Final = "hearth"
-"""That of the desktop entry, by which a Linux desktop finds the icon of a window."""
+"""A Linux desktop finds the icon of a window by this name, which the desktop entry has."""
 QT_WANTED: Final = frozenset({"MediaAudioCapture", "Notifications", "ClipboardReadWrite"})
 """Hearth's page may ask Qt for these, by its names."""
 COLOUR: Final = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")

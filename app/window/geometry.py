@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 LEAST: Final = (390, 480)
-"""As narrow as a phone, for which the page has a layout."""
+"""A phone is as narrow, and the page has a layout for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from app.window.engines import Engine
 from app.window.geometry import LEAST, Geometry, Screen, fit, read_geometry
 
 NO_WINDOW: Final = 3
-"""Exit code where there is no display or no engine; the browser serves."""
+"""The process exits so where there is no display or no engine; then the browser serves."""
 SETTLE_S: Final = 0.4
 """The window must have stood still so long before its place is told."""
 ASK: Final = "Boolean(window.Hearth?.askToLeave && (Hearth.askToLeave(), true))"
@@ -34,7 +34,7 @@ class Order(TypedDict):
     address: str
     geometry: dict[str, Any]
     ground: str
-    """The page's colour the last time, shown until it is drawn."""
+    """The page had this colour the last time; it is shown until the page is drawn."""
     storage: str
     icon: str
     words: dict[str, str]
@@ -195,7 +195,7 @@ class Closing:
     """Asks once: a second press while the question stands, or a page that cannot ask, goes on in the background, which loses nothing."""
 
     busy: bool = False
-    """Work goes on that the end of Hearth would interrupt."""
+    """True: work goes on that the end of Hearth would interrupt."""
     asked: bool = False
 
     def press(self) -> Does:
