@@ -54,8 +54,8 @@ from app.window import choice
 KEY_VARIABLE = "HEARTH_API_KEY"
 PASSWORD_VARIABLE = "HEARTH_PASSWORD"
 CALLS_AT_ONCE = 300
-"""Calls that Gradio's queue works on at once: more than jobs may wait, so that each reaches the journal. They wait
-without a thread; threads are started only for functions that run."""
+"""Gradio's queue works on so many calls at once: on more than jobs may wait, so that each reaches the journal. They wait without a thread;
+threads are started only for functions that run."""
 MANY_CORES = 4
 BACKUP_LOOK_S = 3600.0
 WAIT_S = 1.0
@@ -70,11 +70,11 @@ class LaunchOptions:
 
     home: Home
     pretend: str = ""
-    """Another machine to plan for: its name, or its report's file."""
+    """It names another machine to plan for, or its report's file."""
     host: str = "127.0.0.1"
     port: int | None = None
     browser: bool = True
-    """Show the page: in a window of its own where that can be had, else in the browser."""
+    """False: the page is not shown. Else it opens in a window of its own where that can be had, or in the browser."""
     own_window: bool = True
     language: Language | None = None
     share_hours: float | None = None

@@ -35,7 +35,7 @@ from app.ui.state.json_routes import owner_route
 from app.window.words import WORDS
 
 SAVED: Final = "window"
-"""The key of its position among the settings."""
+"""The settings keep its position under this key."""
 LOOK_S: Final = 1.0
 """Looks at what goes on are so far apart; the title tells it."""
 STANDS_S: Final = 60.0
@@ -43,7 +43,7 @@ STANDS_S: Final = 60.0
 CLOSES_S: Final = 5.0
 """A window may take so long to close with Hearth."""
 ACTS: Final = ("stay", "background", "quit")
-"""Answers to the question whether to close."""
+"""These answer the question whether to close."""
 ICONS: Final = {"darwin": "hearth.icns", "win32": "hearth.ico"}
 TOP: Final = Path(__file__).parents[2]
 RUN: Final = "import sys; sys.path.insert(0, sys.argv[1]); from app.window.process import main; sys.exit(main())"
@@ -98,7 +98,7 @@ class OwnWindow:
         self._address = ""
         self._find_work: Callable[[], Work] = Work
         self._meant = self._background = False
-        """Whether the window was closed on purpose, and Hearth goes on without it until its work is done."""
+        """The first is set if the window was closed on purpose, the second if Hearth goes on without it until its work is done."""
         self.ended = False
         """Hearth was left by closing the window."""
 

@@ -57,9 +57,9 @@ RESULT_TYPES: Final = {
     ".png": "image/png", ".jpg": "image/jpeg",
 }  # fmt: skip
 SHORT_TEXT_MOST: Final = 20_000
-"""The same for prompts, and for all that a guest types."""
+"""A prompt, and any text that a guest types, may be no longer."""
 SHOWN_SMALLER: Final = ("text", "width", "height")
-"""Fields of a retried request that the page puts back into its form."""
+"""The page puts these fields of a retried request back into its form."""
 FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
 
 
@@ -79,9 +79,9 @@ class CheckAsked(Asked):
     negative: str = ""
     cast: str = ""
     says: str = ""
-    """Both as the fields of Speak hold them."""
+    """The cast and this come as the fields of Speak hold them."""
     speed: float = Field(1.0, ge=0.01, le=100)
-    """Only for a forecast; what may be asked for, the request itself says."""
+    """The forecast alone needs it; what may be asked for, the request itself says."""
 
 
 class JobFileAsked(Asked):

@@ -45,7 +45,6 @@ from app.ui.window import Serving, build_guest_window, configure_queue, serve_wi
 
 HOURS: Final = (1, 4, 12, 72)
 OpensTunnel = Callable[[int], OpenTunnel]
-"""Opens a tunnel to a port of this machine."""
 FIREWALLS: Final = {
     "darwin": say("share.firewall-mac", "If macOS asks whether Python may accept incoming connections, allow it."),
     "win32": say(

@@ -28,7 +28,7 @@ SESSIONS_MOST: Final = 128
 """Gradio keeps so many pages' configurations, 350 KB each, long after they were closed. The oldest goes, and a page of it that is still open
 would choose among the models and voices there were at the start."""
 QUEUE_REST_S: Final = 0.1
-"""Gradio polls its queue, used only by programs here, a thousand times a second: 4 % of a core."""
+"""Gradio, by itself, polls its queue, which only programs use here, a thousand times a second: 4 % of a core."""
 
 
 def build(desk: Desk) -> gr.Blocks:
@@ -100,14 +100,14 @@ class Serving:
     host: str
     port: int | None
     tls: tuple[str, str] | None
-    """The files of a certificate and of its key."""
+    """A certificate's file and its key's stand in it."""
     routes: list[Route]
     middleware: list[Middleware]
     most_bytes: int
-    """Largest file that may be uploaded."""
+    """No larger file may be uploaded."""
     assistants: bool = False
     calls_at_once: int = 40
-    """Calls that Gradio's queue works on at once."""
+    """Gradio's queue works on so many calls at once."""
 
 
 def serve_window(window: gr.Blocks, how: Serving) -> str:

@@ -28,7 +28,7 @@ IN_USE: Final = re.compile(
 )
 """Gradio's clients and assistants ask for this too; the rest of Gradio (proxies, recordings, its own assistant) is not reachable."""
 BODY: Final = Bounds(most_bytes=8 << 20)
-"""The bounds of a request to Gradio: the fields of a tab. Files go to /upload."""
+"""A request to Gradio carries the fields of a tab, within these bounds. Files go to /upload."""
 STUMBLED: Final = say(
     "fence.stumbled", "This request cannot be answered: one of its values has the wrong kind. Correct it, or reload the page."
 )

@@ -15,12 +15,12 @@ DELAY_S: Final = 0.5
 DELAY_MOST_S: Final = 8.0
 FORGET_S: Final = 900.0
 HOUSEHOLDS_MOST: Final = 1000
-"""Households whose wrong guesses are remembered."""
+"""Wrong guesses are remembered of so many households; the oldest is forgotten first."""
 HELD_OF_ONE: Final = 4
 HELD_MOST: Final = 64
-"""Wrong guesses whose answers are held back at once, of one household and of all."""
+"""So many wrong guesses of one household, and of all, wait at once for answers that are held back."""
 LETTERS_LEAST: Final = 10
-"""The fewest letters of a password or key that the owner chooses. 26 ** 10 guesses take 450 years on average at 5,000 a second."""
+"""The owner's own password or key needs so many letters at least. 26 ** 10 guesses take 450 years on average at 5,000 a second."""
 COMMON: Final = re.compile(
     r"[\s_-]+|hearth|pass(word|wort|wd|code)?|letmein|welcome|willkommen|iloveyou|admin(istrator)?|secret|login|master|dragon|monkey|football"
     r"|baseball|superman|batman|princess|sunshine|shadow|michael|computer|internet|default|changeme|guest|user|owner|test|woaini"

@@ -26,14 +26,14 @@ ALLOWED: Final = re.compile(
     + r"|/hearth/(live|words|help|manifest|check|cast|static/[\w.-]+|made/[\w-]+/[\w.-]+|heard/[\w-]+/\d+|creation/\d+|along/\d+|queue/[\w-]+/remove"
     + r"|shelf(/\d+/(delete|restore))?)"
 )
-"""Every path that a guest's page requests. No API docs, monitoring, recordings or proxies."""
+"""A guest's page requests these paths and no more: no API docs, monitoring, recordings or proxies."""
 FILE_PATH: Final = "/gradio_api/file="
 BODY: Final = Bounds()
 OPEN_MOST: Final = 32
 HOUSEHOLD_OPEN_MOST: Final = 64
-"""Concurrent requests of one login, and of all logins of one household; a page keeps two open and sends a few more."""
+"""So many requests of one login, and of all logins of one household, may be open at once; a page keeps two open and sends a few more."""
 FILES_MOST: Final = 8
-"""Files that one request may name; the page names three. Gradio reads each one whole before anything of Hearth's runs."""
+"""One request may name so many files; the page names three. Gradio reads each one whole before anything of Hearth's runs."""
 SESSIONS_MOST: Final = 10_000
 SESSION_LETTERS: Final = 64
 
@@ -44,7 +44,7 @@ class GuestAllowlist:
     def __init__(self, app: ASGIApp, files_by_person: dict[str, set[str]]) -> None:
         self._app, self._files_by_person = app, files_by_person
         self._sessions: dict[str, str] = {}
-        """The person who first used each Gradio session; nobody else may use it, so its events stay private."""
+        """Nobody but the person who first used a Gradio session may use it, so its events stay private."""
         self._open: Counter[str] = Counter()
         self._open_by_household: Counter[str] = Counter()
 

@@ -38,10 +38,10 @@ from app.ui.page.translate import language, text, translate
 from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
-"""Cookie name by whether it is the owner's: all ports of a host share their cookies."""
+"""All ports of a host share their cookies, so the owner's, under True, has another name than the guests'."""
 LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
-"""Served without a login: Gradio's start-up request, a second start's ping, the login page's icon. No secrets."""
+"""Nobody needs a login for these: Gradio's start-up request, a second start's ping, the login page's icon. They hold no secrets."""
 GRADIO_LOGIN: Final = "/login"
 """Gradio's client sends `auth=` there."""
 WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
@@ -117,18 +117,18 @@ class Logins:
     api_key_digest: bytes | None = None
     """`digest_key` makes it."""
     secure: bool = False
-    """Served to the outside over https: the cookie is then marked Secure."""
+    """True: it is served to the outside over https, and the cookie is marked Secure."""
     clock: Callable[[], float] = time.monotonic
     by_token: dict[bytes, Login] = field(default_factory=dict)
     tickets: tuple[tuple[str, float], ...] = ()
     """The last two let in without the password; each is kept with when it was drawn."""
     guesses: Guesses = field(default_factory=Guesses)
     behind_tunnel: bool = False
-    """Served through a tunnel, which tells a guest's address."""
+    """True: guests come through a tunnel, which tells their addresses."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16))
-    """Turns addresses into households, so that none is stored."""
+    """It turns addresses into households, so that none is stored."""
     list_busy: Callable[[], Collection[str]] = tuple
-    """Names of those who have a job that waits or runs."""
+    """It names those who have a job that waits or runs."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

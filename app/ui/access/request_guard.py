@@ -26,7 +26,7 @@ from app.ui.state.person import KEY, OWNER
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OWNER_BYTES: Final = 512 << 20
-"""Enough for a LoRA of a few hundred megabytes; a gigabyte is a mistake or an attack."""
+"""This suffices for a LoRA of a few hundred megabytes; a gigabyte is a mistake or an attack."""
 GUEST_BYTES: Final = 32 << 20
 GRACE_S: Final = 20.0
 SLOWEST_BYTES_PER_S: Final = 8 << 10
@@ -49,7 +49,7 @@ POLICY: Final = "; ".join((
     "img-src 'self' data: blob:", "media-src 'self' data: blob:", "font-src 'self' data:", "connect-src 'self' data: blob:", "worker-src 'self' blob:",
     "object-src 'none'", "base-uri 'self'", "form-action 'self'", "frame-ancestors 'self'",
 ))  # fmt: skip
-"""The second line of defence: a script that somebody's words smuggled into the page is not run, and nothing is sent elsewhere."""
+"""This is the second line of defence: a script that somebody's words smuggled into the page is not run, and nothing is sent elsewhere."""
 
 
 class OwnerOnly:

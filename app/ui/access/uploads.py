@@ -37,12 +37,12 @@ from app.ui.state.person import who_in
 PIXELS_MOST: Final = 40_000_000
 SECONDS_MOST: Final = 600.0
 PROMISES: Final = frozenset({".png", ".jpg", ".jpeg", ".webp", ".wav", ".flac", ".mp3", ".ogg"})
-"""Endings of names that promise a picture or a sound."""
+"""A name that ends so promises a picture or a sound."""
 SPOOL_BYTES: Final = 1 << 20
 CHECKS_AT_ONCE, CHECK_S = 2, 30.0
-"""Threads that check uploads, apart from those that serve the page; and how long one may take."""
+"""So many threads check uploads, apart from those that serve the page; one check may take so long."""
 UNFINISHED: Final = "tmp*"
-"""Names of the files that Gradio is still writing."""
+"""While Gradio writes a file, its name looks so."""
 UPLOAD_PATH: Final = "/gradio_api/upload"
 
 
@@ -144,7 +144,7 @@ class Arrivals:
 
 
 ARRIVALS: Final = Arrivals()
-"""One for all servers of the process: they share the folder of uploads."""
+"""All servers of the process have this one, as they share the folder of uploads."""
 
 
 class CheckUploads:
@@ -156,7 +156,7 @@ class CheckUploads:
         self._one_at_a_time = asyncio.Lock()
         self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """One for each household whose files are being checked, so that nobody holds all threads."""
+        """Each household whose files are being checked has one, so that nobody holds all threads."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].rstrip("/") != UPLOAD_PATH or scope["method"] != "POST":

@@ -44,10 +44,10 @@ from app.ui.state.person import Person
 KIND: Final = "picture"
 DENOISING: Final = 0.75
 BLUR: Final = 4
-"""A1111's own defaults."""
+"""A1111 itself uses this and DENOISING by default."""
 LIST: Final = "/sdapi/v1/sd-models"
 OPTIONS: Final[dict[str, Any]] = {"samples_format": "png", "sd_vae": "Automatic", "CLIP_stop_at_last_layers": 1, "sd_checkpoint_hash": None}
-"""What is the same whatever is set."""
+"""These stay the same whatever is set."""
 HARMLESS_OPTIONS: Final[Harmless] = {
     "samples_format": ("png",), "sd_vae": ("", "Automatic", "None"), "CLIP_stop_at_last_layers": (1,), "forge_additional_modules": ([],),
     "sd_checkpoint_hash": None, "samples_save": None, "grid_save": None, "return_grid": (False,), "save_images_add_number": None,
@@ -66,7 +66,7 @@ HARMLESS: Final[Harmless] = {
 }  # fmt: skip
 """A1111 has these fields and Hearth does not: the values ask for nothing. What A1111 does not have either is passed over, as it does."""
 STRETCHED, CROPPED = 0, 1
-"""A1111's ways to fit a start picture, of those that Hearth has."""
+"""Hearth has these two of A1111's ways to fit a start picture."""
 
 
 class OverridesAsked(Programs):

@@ -13,7 +13,7 @@ import gradio as gr
 MEDIA: Final = {".png": ("image", "image/png"), ".wav": ("audio", "audio/wav"), ".flac": ("audio", "audio/flac"), ".mp3": ("audio", "audio/mpeg"),
                 ".ogg": ("audio", "audio/ogg"), ".opus": ("audio", "audio/ogg")}  # fmt: skip
 BYTES_MOST: Final = 8 << 20
-"""The most bytes of one file in an answer, which an assistant reads whole; a longer one it fetches by its link."""
+"""A longer file is fetched by its link, since an assistant reads all that is in an answer."""
 
 
 def answer_in_content(window: gr.Blocks) -> None:

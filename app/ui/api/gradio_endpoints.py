@@ -36,7 +36,7 @@ from app.ui.state.person import who
 
 JOB_ENDPOINTS: Final = ("speak", "paint")
 BEGUN: Final = "hearth.begun"
-"""The key of a Future in a request's scope, set when its job is in the journal or refused."""
+"""A request's scope has a Future there, which is set when its job is in the journal or refused."""
 BEGUN_POLL_S: Final = 0.5
 
 

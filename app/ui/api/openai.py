@@ -42,7 +42,7 @@ STAND_INS: Final = {
     "alloy": "anna", "ash": "brian", "ballad": "callum", "cedar": "frank", "coral": "daisy", "echo": "callum", "fable": "edith", "marin": "heather",
     "nova": "daisy", "onyx": "george", "sage": "edith", "shimmer": "heather", "verse": "brian",
 }  # fmt: skip
-"""OpenAI's voices, one of which its clients have to name, and the starter voice's that speak for them."""
+"""OpenAI's clients have to name one of its voices; the starter voice's here speak for them."""
 HARMLESS: Final[Harmless] = {
     "instructions": ("",), "user": None, "normalization_options": None, "lang_code": ("", "a", "b", "en", "en-us", "en-gb"),
     "volume_multiplier": (1,), "return_download_link": (False,), "download_format": ("",),
@@ -54,15 +54,15 @@ class SpeechAsked(Programs):
     input: str = ""
     model: str | None = None
     voice: Any = None
-    """A name, or an object with the name as its id."""
+    """A program sends a name, or an object with the name as its id."""
     response_format: Word | None = None
     stream_format: Word | None = None
     streams: bool | None = Field(default=None, alias="stream")
-    """Kokoro-FastAPI's: false asks for the sound in one piece."""
+    """False asks for the sound in one piece; Kokoro-FastAPI has it."""
     speed: float | None = None
     seed: Whole | None = None
     cast: dict[str, Any] | None = None
-    """Hearth's own: the voice of each name in the script, as docs/cast.md says."""
+    """The voice of each name in the script stands here, as docs/cast.md says; it is Hearth's own."""
 
 
 class ModelAsked(Asked):

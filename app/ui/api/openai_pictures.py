@@ -42,7 +42,7 @@ HARMLESS: Final[Harmless] = {
 }  # fmt: skip
 """OpenAI's clients send these beside what Hearth knows."""
 LINKED: Final = ("dall-e-2", "dall-e-3")
-"""Models that answer with links where nothing else is asked for."""
+"""These models answer with links where nothing else is asked for."""
 PARTIAL_MOST: Final = 3
 FILES_MOST: Final = 17
 NO_TOKENS: Final = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
@@ -59,7 +59,7 @@ class PictureAsked(Programs):
     guidance: float | None = None
     strength: float | None = None
     quicker: Word | None = None
-    """Hearth's own, as are the five before it but n: off, little or much."""
+    """It may be off, little or much; it is Hearth's own, as are the five before it but n."""
     response_format: Word | None = None
     output_format: Word | None = None
     output_compression: Whole | None = None

@@ -37,7 +37,7 @@ Handler = Callable[..., Awaitable[Response]]
 """It takes desk, request, person and, if the route has a schema, what was asked."""
 Row = tuple[str, str, Handler, type[Schema] | None]
 RETRY: Final = {"Retry-After": "10"}
-"""In seconds: a job takes longer, but clients give up after a few tries."""
+"""A job takes longer than these seconds, but clients give up after a few tries."""
 
 
 def require_owner(asked: Asked) -> Person:

@@ -18,7 +18,7 @@ from app.base.palette import PALETTE
 STATIC: Final = Path(__file__).parent / "static"
 FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
 FIRST: Final = STATIC / "early.js"
-"""Inlined in the page, as it must run before anything is drawn."""
+"""This script stands in the page itself, as it must run before anything is drawn."""
 STYLES_FIRST: Final = ("hearth", "gradio", "rooms")
 """Styles may override earlier ones."""
 IMPORT: Final = re.compile(r'^import (?:\{ (.+?) \} from )?"\./(\w+)\.js";\n', re.MULTILINE)

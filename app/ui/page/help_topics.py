@@ -8,7 +8,7 @@ from typing import Final
 from app.base.sentence import Sentence, Value, say, say_to_all
 
 Line = Sentence | tuple[Value, Sentence]
-"""A paragraph; or a word with what it means, a key with what it does. Guests read what `say_to_all` marks."""
+"""A paragraph is a Sentence; a word with what it means, or a key with what it does, is a tuple. Guests read what `say_to_all` marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Topic:
 
 VOICES: Final = Topic("voices", say("help.voices", "What each voice here can do"))
 PAINTERS: Final = Topic("painters", say("help.painters", "What each painter here wants"))
-"""The lines of both come from the models that are here."""
+"""The lines of this topic and of the voices' come from the models that are here."""
 
 TOPICS: Final = (
     Topic("first", say_to_all("help.first", "First steps"), (

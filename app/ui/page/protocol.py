@@ -15,12 +15,12 @@ ElementId = Literal[
     "h-shelf", "h-models",
     "h-words", "h-plan", "h-curve", "h-chunk-now", "h-charts", "h-selftest", "h-machines", "h-notify", "h-upkeep", "h-disk",
 ]  # fmt: skip
-"""The ids of elements that the window lays out; a script fills them."""
+"""The window lays out the elements with these ids; a script fills them."""
 
 Made = Literal[
     "h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-to-disk", "h-leave", "h-styles-title", "h-help", "h-pause", "h-more"
 ]
-"""Elements that a script makes."""
+"""A script makes these elements."""
 
 Field = Literal[
     "speak-text", "speak-voice", "speak-cast", "speak-says", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
@@ -28,11 +28,11 @@ Field = Literal[
     "paint-dropped", "paint-loras", "paint-chosen", "paint-guided", "paint-liked",
     "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
-"""Gradio's fields that scripts or styles know. Hidden are paint-dropped, which takes a picture that is dropped anywhere,
-paint-chosen, the LoRAs in use, and paint-guided and paint-liked, the names of the pictures that guide and that it is to be like."""
+"""Scripts or styles know these fields of Gradio's. Hidden are paint-dropped, which takes a picture that is dropped anywhere, paint-chosen,
+the LoRAs in use, and paint-guided and paint-liked, the names of the pictures that guide and that it is to be like."""
 
 Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-test", "machine-tune"]
-"""Gradio's buttons that scripts press, watch or disable; a person can press each as well."""
+"""Scripts press, watch or disable these buttons of Gradio's; a person can press each as well."""
 
 Call = Literal[
     "speak.restore", "speak.open", "speak.redo", "speak.changed", "speak.voices", "speak.use", "speak.book",
@@ -50,13 +50,13 @@ NUMBERS: Final[Mapping[Call, str]] = {
     "paint.restore": "creation",
     "paint.alike": "creation",
 }
-"""Calls that carry a whole number, each with the name of the field that holds it; the other calls carry nothing."""
+"""These calls carry a whole number, in the field named; the other calls carry nothing."""
 
 DRAFTS: Final = (
     "speak-text", "paint-prompt", "paint-negative",
     "speak-text-earlier", "paint-prompt-earlier", "paint-negative-earlier", "paint-prompt-used",
 )  # fmt: skip
-"""What is kept while it is typed, what a sample or an earlier creation took the place of, and the prompts that were painted."""
+"""Drafts keep what is typed, what a sample or an earlier creation took the place of, and the prompts that were painted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ ROUTES: Final = (
         "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
     ),
 )
-"""All of Hearth's own routes that the page uses. Logging in and what a second start asks are not the page's."""
+"""The page uses all of these routes of Hearth's own. Logging in and what a second start asks are not the page's."""
 
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
@@ -195,10 +195,10 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The routes that do something take these as their last word."""
 
 SWITCHES: Final = ("help", "language", "chime", "light")
-"""Values of data-h-act: the switches in the head."""
+"""The switches in the head have these values of data-h-act."""
 
 MEASURED: Final = ("SelfTest", "Tune")
-"""Values of data-kind: where the progress of each measurement stands."""
+"""The progress of each measurement stands where data-kind says this."""
 
 CURES: Final = (
     "use",
@@ -215,4 +215,4 @@ CURES: Final = (
     "open-folder",
     "voices",
 )
-"""Names of buttons that cure a trouble; `use` and `get` are followed by a colon and a model."""
+"""A button by this name cures a trouble; `use` and `get` are followed by a colon and a model."""

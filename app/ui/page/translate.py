@@ -13,7 +13,7 @@ from app.base.sentence import Sentence, Value, in_words, join_sentences, say
 from app.engine.models.model_names import word_name
 
 Language = str
-"""The code of a language in app/base/locale/languages.json."""
+"""Each code stands in app/base/locale/languages.json."""
 
 _labels: dict[str, Sentence] = {}
 

@@ -8,10 +8,10 @@ from typing import Literal, NotRequired, Required
 from typing_extensions import TypedDict
 
 Kind = Literal["speech", "picture"]
-"""Kinds of jobs, and where each stands in the state."""
+"""A job is of one of these kinds, and the state has a field for each."""
 
 Level = Literal["right", "careful", "wrong", ""]
-"""How good something is; empty: neither good nor bad."""
+"""The empty one is neither good nor bad."""
 
 
 class FinishedView(TypedDict):
@@ -31,7 +31,6 @@ class FailedView(TypedDict):
 
 
 EndView = FinishedView | StoppedView | FailedView
-"""How a job ended."""
 
 
 class RemarkView(TypedDict):
@@ -107,7 +106,7 @@ class QueueView(TypedDict):
     kind: Kind
     facts: str
     place: NotRequired[int]
-    """None of the job that runs."""
+    """The job that runs has none."""
 
 
 class UnknownView(TypedDict):
@@ -357,7 +356,7 @@ class Live(JobsView, total=False):
     strip: Required[StripView]
     queue: list[QueueView]
     making: QueueView | None
-    """The job that runs, as the queue shows it."""
+    """The job that runs is told as the queue shows it."""
     grid: GridView
     standing: BlockerView | None
     charts: list[ChartPointView]
@@ -512,10 +511,10 @@ class ShelfVoiceView(TypedDict):
     name: str
     kept: bool
     words: list[str]
-    """How it sounds."""
+    """They say how it sounds."""
     about: str
     heard: bool
-    """Its file is a sound."""
+    """True: its file is a sound."""
 
 
 class ShelfGroupView(TypedDict):
@@ -535,9 +534,9 @@ class AuditionView(TypedDict):
 class ShelfVoicesView(TypedDict):
     models: list[ShelfGroupView]
     able: list[str]
-    """The models that make new voices."""
+    """These models make new voices."""
     seeds: int
-    """How many they make at once."""
+    """So many are made at once."""
     auditions: list[AuditionView]
 
 
@@ -654,7 +653,7 @@ class ShelfView(TypedDict):
     kept: NotRequired[KeptPartsView]
     """Only the owner gets it, as the next one."""
     before: NotRequired[str | None]
-    """The project that was open before another was opened; empty: none had a name."""
+    """This project was open before another was opened; empty: none with a name was."""
 
 
 class FitView(TypedDict):
@@ -940,7 +939,7 @@ class ShareView(TypedDict):
     advice: NotRequired[str]
     guests: NotRequired[list[GuestView]]
     password: NotRequired[str]
-    """The first time only."""
+    """It is sent the first time only."""
 
 
 class WindowView(TypedDict):

@@ -18,17 +18,17 @@ from app.base.trouble import BadRequest
 JSON: Final = Bounds(most_bytes=48 << 20)
 """48 MB carry a picture's file of 36 MB as base64; parsing more keeps the page waiting. Guests may send less: GuestAllowlist."""
 PAGE: Final = Bounds(most_bytes=4 << 20)
-"""The bounds of the page's own routes, to which no picture is sent."""
+"""The page's own routes take no more; no picture is sent to them."""
 AT_ONCE_BYTES: Final = 64 << 10
 """A longer body is parsed in a thread, away from everybody's page."""
 GIVEN: Final = "hearth.given"
-"""The key of a request's JSON object in its scope, once `parse_body` has been there."""
+"""A request's scope has its JSON object there once `parse_body` has read it."""
 PARSER: Final = ThreadPoolExecutor(1, "parser")
-"""One for all long bodies: each thread that computes makes the page's own wait longer for the interpreter, at every step."""
+"""All long bodies share it: each thread that computes makes the page's own wait longer for the interpreter, at every step."""
 TEXT_MOST: Final = 200_000
-"""Longest text, in characters, that is checked or saved while typing."""
+"""A longer text is neither checked nor saved while typing."""
 Id = Annotated[int, Field(ge=0, lt=2**63)]
-"""A number of SQLite's."""
+"""SQLite cannot store a larger number."""
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Name = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Word = Annotated[str, Field(max_length=200)]
@@ -47,7 +47,7 @@ class Programs(Asked):
 
 
 Harmless = Mapping[str, Sequence[Any] | None]
-"""It holds, by a field that Hearth has none for, the values that ask for nothing; None: whatever it is, the result is the same."""
+"""Each field that Hearth does not have maps to the values that ask for nothing; None: whatever it is, the result is the same."""
 A = TypeVar("A", bound=Asked)
 
 
@@ -145,7 +145,7 @@ KINDS: Final = {
     "list": say_to_all("asked.kind-list", "a list"),
     "dict": say_to_all("asked.kind-object", "an object"), "model": say_to_all("asked.kind-object", "an object"),
 }  # fmt: skip
-"""What a field has to be, by the first word of pydantic's own name for the fault."""
+"""A field has to be one of these, by the first word of pydantic's own name for the fault."""
 
 
 def explain(fault: ValidationError) -> BadRequest:

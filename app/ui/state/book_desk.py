@@ -25,7 +25,7 @@ class BookDesk:
     jobs: JobsDesk
     book: Book | None = None
     ticked: tuple[int, ...] = ()
-    """Places of chapters, from 0."""
+    """Chapters' places count from 0."""
 
     def open(self, file: IO[bytes], name: str) -> None:
         self.book = read_book(file, name)

@@ -43,7 +43,7 @@ class Desk:
     keeper: Keeper
     settings: Settings
     leaving: threading.Event = field(default_factory=threading.Event)
-    """Set when this process is to end, so that start.py can repair or exchange what it runs on."""
+    """It is set when this process is to end, so that start.py can repair or exchange what it runs on."""
     models: ModelsDesk = field(init=False)
     machine: MachineDesk = field(init=False)
     measuring: MeasuringDesk = field(init=False)

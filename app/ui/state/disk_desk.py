@@ -38,7 +38,7 @@ class DiskDesk:
         self.moving: Use | None = None
         self.done_bytes = 0
         self.told: Sentence | None = None
-        """What came of the last move or deletion."""
+        """After a move or a deletion, it says what came of it."""
         self.failed = False
 
     def look(self) -> None:

@@ -56,7 +56,7 @@ class Script:
     text: str
     part: int = 0
     request: SpeechRequest | None = None
-    """Only where the cast comes back too."""
+    """It is set only where the cast comes back too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Stopped(Trouble):
 class Enlarging:
     keeper: Keeper
     tasks: dict[int, str] = field(default_factory=dict)
-    """The task that enlarges a creation, while it does."""
+    """While a creation is enlarged, the task that does it stands here."""
 
     def begin(self, creation: Creation, times: int, enlarger: str) -> None:
         """Enlarge a creation, ahead of the jobs that wait, and put the result beside it; what fails is told as a notice."""

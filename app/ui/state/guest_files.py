@@ -23,7 +23,7 @@ GUESTS_BYTES: Final = 1 << 30
 GUESTS_FILES: Final = 1000
 UNDER_WAY_OF_ONE: Final = 3
 UNDER_WAY: Final = 16
-"""Uploads that arrive at once; each may hold request_guard.GUEST_BYTES more until it is counted."""
+"""So many uploads may arrive at once; each may hold request_guard.GUEST_BYTES more until it is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class GuestFiles:
 
     folder: Path
     list_needed: Callable[[], str] = str
-    """What jobs that may still run ask for; it names the folders of their files, which stay however old."""
+    """It tells what jobs that may still run ask for, and names the folders of their files, which stay however old."""
     sent: dict[Path, Sent] = field(default_factory=dict)
     under_way: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -22,11 +22,11 @@ from app.engine.speech.text import voices
 from app.ui.state.person import Person
 
 SAVED: Final = "visitors"
-"""The key of the guests' limits in the owner's settings, as files have it."""
+"""The owner's settings keep the guests' limits under this key, as files have it."""
 QUEUE_MOST: Final = 64
-"""Waiting jobs of all guests beyond which even one who has none must come back later."""
+"""With more waiting jobs of all guests than this, even a guest who has none must come back later."""
 ONE_HOUSEHOLD: Final = 0.5
-"""The part of the guests' time that one household may use."""
+"""One household may use no more than this share of the guests' time."""
 NOT_MADE: Final = say_to_all("guest.failed", "This could not be made. Try something smaller, or tell the owner of this machine.")
 RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "letters": (50, 20_000), "side": (64, 4096), "steps": (1, 200), "batch": (1, 8), "waiting": (1, 20), "waiting_all": (1, 50), "share": (0.05, 1.0),

@@ -30,14 +30,14 @@ from app.engine.speech.text.likely_language import name_language
 from app.engine.speech.text.subtitles import Cue
 
 CLIP_HEARD_S: Final = 300.0
-"""How much of a recording is heard to find a voice in it: of hours, hearing all would take hours, and gigabytes of memory."""
+"""Only so much of a recording is heard to find a voice in it: of hours, hearing all would take hours, and gigabytes of memory."""
 
 
 @dataclass(slots=True)
 class HearingDesk:
     keeper: Keeper
     parts_task: str = ""
-    """The latest that hears the parts of a script."""
+    """The latest task that hears the parts of a script has this name."""
 
     def begin(self, sounds: Sequence[Path], texts: Sequence[str] = (), languages: Sequence[str] = ()) -> str:
         """Queue a task that hears these sounds, ahead of the jobs that wait; raise a Trouble that offers a recogniser where there is none that

@@ -50,11 +50,11 @@ GRID_MOST: Final = 36
 LIST_MOST: Final = 100
 QUEUE_MOST: Final = 240
 PROGRAMS_MOST: Final = 200
-"""Waiting jobs beyond which other programs are refused: the rest of the queue is the page's."""
+"""With more waiting jobs, other programs are refused: the rest of the queue is the page's."""
 GRID_SAVED: Final = "grid"
-"""The key of the owner's last grid in the settings."""
+"""The settings keep the owner's last grid under this key."""
 CHAPTERS_SAVED: Final = "chapters"
-"""The same of the chapters that were begun together last."""
+"""The chapters that were begun together last are kept under this one."""
 SPLIT_SCRIPTS_KEPT: Final = 100
 
 
@@ -109,18 +109,17 @@ class JobsDesk:
     measuring: MeasuringDesk
     hearing: HearingDesk
     latest: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(person, kind) -> the job that tab shows; a tab opened later picks it up."""
+    """Each tab shows this job, by person and kind; a tab opened later picks it up."""
     grids: dict[str, Grid] = field(default_factory=dict)
-    """The last grid of each person."""
     chapters: Chapters = NO_CHAPTERS
-    """The owner's last."""
+    """The owner alone has chapters: those begun last."""
     listed: tuple[str, ...] = ()
-    """The jobs of the owner's last list of prompts."""
+    """The owner's last list of prompts made these jobs."""
     guest_files: GuestFiles = field(init=False)
     beginning: threading.Lock = field(default_factory=threading.Lock)
-    """Held while a job is checked and queued, so that limits hold for requests that arrive at once."""
+    """A job is checked and queued under this lock, so that limits hold for requests that arrive at once."""
     split_scripts: dict[str, tuple[ScriptPart, ...]] = field(default_factory=dict)
-    """Job -> the parts of its script, for scripts shown lately."""
+    """The parts of scripts shown lately are kept by job."""
 
     def __post_init__(self) -> None:
         cut = {job.id for job in self.keeper.interrupted}

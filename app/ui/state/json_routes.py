@@ -21,7 +21,7 @@ from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who
 
 REFUSED: Final = 409
-"""HTTP status of a Trouble that has none of its own."""
+"""A Trouble without a status of its own is answered with this one."""
 READ_METHODS: Final = ("GET", "HEAD")
 Handler = Callable[..., Any]
 """It takes what the route belongs to, the request and, if the route has a schema, what was asked; it may be a coroutine."""

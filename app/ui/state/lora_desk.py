@@ -24,7 +24,7 @@ from app.engine.models.model import Model
 from app.ui.state.settings import Settings
 
 SHOWN_MOST: Final = 40
-"""So many are shown of those that are found; more are a matter of searching."""
+"""So many of those that are found are shown; more are a matter of searching."""
 CHOSEN: Final = Bounds(most_bytes=64 << 10, depth=3, values=2_000)
 SAVED: Final = "loras"
 
@@ -43,11 +43,11 @@ class Shown:
     facts: LoraFacts | None
     """None: its header was not read yet."""
     misfit: Sentence | None
-    """The sentence that says why it cannot be used with the model; None if it can."""
+    """The sentence says why it cannot be used with the model; None: it can."""
     weight: float
     """The LoRA was used with it last."""
     picture: int | None
-    """The newest creation that was made with it."""
+    """The newest creation that was made with it has this number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class MachineDesk:
     keeper: Keeper
     settings: Settings
     choosing: threading.Lock = field(default_factory=threading.Lock)
-    """Held while the choice is written, so that keeper and settings always agree on the chunk size."""
+    """The choice is written under this lock, so that keeper and settings always agree on the chunk size."""
 
     def read_choice(self, person: Person) -> Choice:
         """Read what the owner forced on the Machine tab; a guest gets the automatic choice."""

@@ -25,11 +25,11 @@ from app.ui.state.person import Person
 from app.ui.state.settings import Settings
 
 TABS: dict[str, str] = {"speech": "speak", "picture": "paint"}
-"""The tab whose settings name the owner's model, by kind of job."""
+"""The settings of this tab name the owner's model, by kind of job."""
 CAST: Final = Bounds(most_bytes=64 << 10, depth=4, values=1000)
-"""The bounds of what the cast's field holds."""
+"""The cast's field may hold no more."""
 START_WAIT_S: Final = 1.0
-"""The most that a start waits for the disks of all local models together."""
+"""A start waits no longer for the disks of all local models together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,17 +41,17 @@ class OtherMachines:
         self._keeper, self._settings, self._switching, self._downloads = keeper, settings, threading.Lock(), downloads
         self.spreader: Spreader | None = None
         self._closing = False
-        """Nothing is switched on any more."""
+        """True: nothing is switched on any more."""
         self.hub: Hub | None = None
-        """While other machines are used."""
+        """None: no other machines are used."""
         self.lending: Lending | None = None
-        """While this machine helps."""
+        """None: this machine does not help."""
         self.nearby: Nearby | None = None
-        """While this machine is seen in its network: as one that uses others, or as one that would lend."""
+        """It is there while this machine is seen in its network: as one that uses others, or as one that would lend."""
         self.starting = False
-        """What was on is about to be on again."""
+        """True: what was on is about to be on again."""
         self.said: Sentence | None = None
-        """Why it is not."""
+        """If something was not switched on again, it says why."""
 
     def resume(self) -> None:
         """Switch on what was on when the window was closed, in the background."""

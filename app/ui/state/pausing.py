@@ -22,7 +22,7 @@ SAVED: Final = "pause"
 AWAY_S: Final = 300.0
 """Whoever has touched nothing for so long is away."""
 LOOK_S: Final = 10.0
-"""Looks at the battery and at who is here are so far apart."""
+"""So long passes between two looks at the battery and at who is here."""
 
 
 def find_reason(rules: PauseValues, now: datetime, idle_s: float | None = None, on_battery: bool = False) -> Sentence | None:
@@ -81,11 +81,11 @@ class Pausing:
     battery: Callable[[], bool] = is_on_battery
     on_battery: bool = False
     asks: bool = False
-    """The owner is to be asked, as work runs on the battery."""
+    """True: the owner is to be asked, as work runs on the battery."""
     _answered: bool = False
-    """For this time without power."""
+    """True: the owner has answered for this time without power."""
     _anyway: bool = False
-    """Work goes on against the rules until the queue is empty."""
+    """True: work goes on against the rules until the queue is empty."""
     _idle_s: float | None = None
     _looked_s: float = float("-inf")
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KEY: Final = "hearth.person"
-"""The key of the Person in a request's scope."""
+"""A request's scope has its Person there."""
 
 
 @dataclass(frozen=True, slots=True)

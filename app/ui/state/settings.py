@@ -19,7 +19,7 @@ from app.ui.state.settings_schema import SETTINGS
 OWNER_ONLY: Final = 0o600
 """The settings hold the address of the owner's phone: whoever knows it can write there."""
 AGAIN_S: Final = 1.0
-"""The wait before a file that could not be read is tried again."""
+"""A file that could not be read is tried again after this wait."""
 
 
 class Settings:
@@ -30,7 +30,7 @@ class Settings:
         self._lock = threading.Lock()
         self._values: dict[str, Any] = {}
         self._unread: OSError | None = None
-        """Why the file could not be read; it is tried again until it can be."""
+        """It says why the file could not be read, which is tried again until it can be."""
         self._tried_s = 0.0
         self._read()
 

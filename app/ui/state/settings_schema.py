@@ -65,15 +65,15 @@ class WindowValues(TypedDict, total=False):
 
 class MachinesValues(TypedDict, total=False):
     uses: bool
-    """Others help this one."""
+    """True: others help this one."""
     lends: bool
-    """This one helps another."""
+    """True: this one helps another."""
     paused: bool
-    """Its help."""
+    """True: its help rests."""
     fetches: bool
-    """This one fetches the models that the other uses."""
+    """True: this one fetches the models that the other uses."""
     seen: bool
-    """This one says in its network that it would lend."""
+    """True: this one says in its network that it would lend."""
 
 
 Axis = Literal["steps", "guidance", "seed", "scheduler", "strength", "prompt", "quicker"]
@@ -101,9 +101,9 @@ class BeforeValues(TypedDict, total=False):
     """What Speak and Paint held before a project was opened: `albums.exchange_work`."""
 
     kept: Words
-    """The project that it is of; empty: of none."""
+    """What is kept belongs to this project; empty: to none."""
     now: Words
-    """The project that was opened."""
+    """The project that was opened has this name."""
     drafts: dict[str, Words]
     speak: SpeakValues
     paint: PaintValues
@@ -118,7 +118,7 @@ class PauseValues(TypedDict, total=False):
     held: bool
     until_s: Annotated[float, _range(0, 1e11)] | None
     hours: tuple[_Minute, _Minute] | None
-    """Minutes of the day between which they do."""
+    """Jobs run between these minutes of the day."""
     away: bool
     plugged: bool
 
@@ -127,7 +127,7 @@ class UpdatesValues(TypedDict, total=False):
     """Of the look for newer versions: `upkeep.SAVED`."""
 
     looks: bool
-    """The owner allows it once a day; without it, nobody has been asked."""
+    """True: the owner allows a look once a day. Without it, nobody has been asked."""
     at: Annotated[float, Field(allow_inf_nan=False)]
     version: Words
     """The last look found it; empty stands for nothing newer."""
@@ -144,24 +144,23 @@ class PhoneValues(TypedDict, total=False):
     address: Annotated[Words, Field(max_length=500)]
     kind: PhoneKind
     titles: bool
-    """The first words of what was asked for are sent along."""
+    """True: the first words of what was asked for are sent along."""
 
 
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
-    """The guests' limits: `guest_limits.SAVED`."""
+    """The guests' limits are kept here, as `guest_limits.SAVED` says."""
     models: list[Words]
     finds: bool
-    """Models of other programs may be looked for."""
+    """True: models of other programs may be looked for."""
     loras: list[Words]
-    """Folders of LoRAs beside Hearth's own."""
+    """LoRAs may lie in these folders beside Hearth's own."""
     machines: MachinesValues
-    """`other_machines.SAVED`."""
+    """What is switched on is kept here, as `other_machines.SAVED` says."""
     speak: SpeakValues
     paint: PaintValues
     styles: dict[str, StyleValues]
-    """The styles of prompts, by their names."""
     presets: Presets
     grid: GridValues
     chapters: ChaptersValues

@@ -29,13 +29,13 @@ class Upkeep:
     def __init__(self, settings: Settings, leaving: threading.Event) -> None:
         self._settings, self._leaving, self._lock = settings, leaving, threading.Lock()
         self.folder = Path(sys.prefix).parent
-        """Of the slots, where `can_add`."""
+        """The slots lie in it, where `can_add`."""
         self.beside = Beside(self.folder)
         self.looking = False
         self.told: Sentence | None = None
-        """What came of the last look since the window was opened."""
+        """It says what came of the last look since the window was opened."""
         self.restarts = False
-        """Whether start.py is to open Hearth anew once this process has ended."""
+        """True: start.py is to open Hearth anew once this process has ended."""
 
     def explain_fixed(self) -> Sentence | None:
         """Say who else updates this copy, or why nobody does; None where Hearth does so itself."""

@@ -29,10 +29,10 @@ from app.ui.state.json_routes import owner_route
 from app.ui.state.settings_schema import SETTINGS
 
 MARKED_MOST: Final = 500
-"""Creations that are put into an album, or tagged, at once."""
+"""So many creations may be put into an album, or tagged, at once."""
 TAGS_MOST: Final = 20
 WORK: Final = ("drafts", "speak", "paint")
-"""The window's settings that an album keeps which is a project: the script, the cast and its voices, the prompt, and how each is made."""
+"""A project is an album that keeps these of the window's settings: script, cast and its voices, prompt, and how each is made."""
 
 
 class AlbumAsked(Asked):

@@ -27,9 +27,9 @@ from app.ui.tabs.setting_fields import SettingFields
 class Card:
     drawer: gr.Accordion
     image: gr.File
-    """Hidden: the script sends the picture there once Paint is pressed."""
+    """The script sends the picture to this hidden field once Paint is pressed."""
     name: gr.Textbox
-    """Hidden: what the picture is called, which the script writes; empty where there is none."""
+    """The script writes into this hidden field what the picture is called; it is empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,19 @@ class Beside:
     """A picture beside the prompt, and the files that let a model follow it."""
 
     setting: str
-    """The setting that names such a file."""
+    """This setting names such a file."""
     others: Mapping[str, Sentence]
-    """What the setting offers besides files."""
+    """The setting offers these besides files."""
     title: Sentence
     section: str
-    """Where the script draws the picture."""
+    """The script draws the picture there."""
     drawer: str
     image: str
     name: str
     elem_id: str
     """The field of its name has this id, which the script knows."""
     rows: Sequence[tuple[str, ...]]
-    """The settings of the card, those of a row side by side."""
+    """A row of the card has these settings side by side."""
     list_own: Callable[[Home], Sequence[Path]]
     name_file: Callable[[Path], str]
     is_file: Callable[[Path], bool]

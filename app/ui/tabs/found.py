@@ -16,9 +16,9 @@ from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 
 SHOWN_MOST: Final = 60
-"""Files listed at once; the words of a search find the others."""
+"""So many files are listed at once; the words of a search find the others."""
 ALL_MOST: Final = 100
-"""Models of a program that are listed at one press: each is a card, and is looked at whenever they are shown."""
+"""One press lists so many models of a program: each is a card, and is looked at whenever they are shown."""
 
 
 class FoundAsked(Asked):

@@ -19,7 +19,8 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
 GAIN, UNTIL = "Hearth-Gain", "Hearth-Until"
-"""Headers: the gain, with which the page asks for the rest, so that nothing grows louder on the way; and how far the sound is."""
+"""The first header is the gain, with which the page asks for the rest, so that nothing grows louder on the way; the second says how far the
+sound is."""
 GAIN_MOST: Final = 1e6
 
 
@@ -28,7 +29,7 @@ class HeardAsked(Asked):
     part: Id
     after: float = Field(0.0, ge=0, le=86_400)
     gain: float = Field(0.0, ge=0, le=GAIN_MOST)
-    """0: not known yet."""
+    """0: the gain is not known yet."""
 
 
 def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:

@@ -24,7 +24,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
 NAMED_MOST: Final = 12
-"""Voices and sounds listed of one model."""
+"""So many voices and sounds of one model are listed."""
 
 
 def send_help(desk: Desk, request: Request) -> Response:

@@ -12,7 +12,7 @@ from gradio.components import Component
 from app.ui.tabs.shared_controls import EACH
 
 CHANGES = ("input", "upload", "delete", "clear")
-"""Events of fields that only a person causes."""
+"""Only a person causes these events of fields."""
 
 
 def tell_value(tab: str, what: str, field: Any) -> None:

@@ -26,7 +26,7 @@ from app.ui.tabs.file_manager import reveal
 @dataclass(frozen=True, slots=True, eq=False)
 class LoraCard:
     chosen: gr.Textbox
-    """Hidden: what is in use, as JSON, which the script writes."""
+    """The script writes into this hidden field, as JSON, what is in use."""
     files: gr.File
 
 

@@ -18,7 +18,7 @@ from app.ui.tabs.script_calls import build_calls
 from app.ui.tabs.shared_controls import EACH
 
 ANY: Final = ""
-"""In a list of options: left to Hearth."""
+"""Chosen in a list of options, this leaves the choice to Hearth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,7 @@ from app.ui.tabs import found
 from app.ui.tabs.file_manager import reveal
 
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
-"""50 Mbit/s, as the page says, until a download has shown how fast this line is."""
+"""A line is taken for 50 Mbit/s, as the page says, until a download has shown how fast it is."""
 LEVELS: Final[Mapping[str, Level]] = {"fits": "right", "tight": "careful", "no": "wrong"}
 
 

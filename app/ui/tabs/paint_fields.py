@@ -44,7 +44,7 @@ class ModelCard:
 class StartCard:
     drawer: gr.Accordion
     image: gr.File
-    """Hidden: the script sends the picture there, and its mask, once Paint is pressed."""
+    """The script sends the picture to this hidden field, and its mask, once Paint is pressed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class PaintFields:
     grid: GridCard
     go: GoAndStop
     dropped: gr.File
-    """Hidden: the script puts a picture there that is dropped anywhere."""
+    """The script puts a picture that is dropped anywhere into this hidden field."""
     calls: gr.HTML
 
     @property

@@ -19,7 +19,7 @@ from app.ui.page.translate import label
 from app.ui.state.desk import Desk
 
 COMMAS: Final = ",;，；、"
-"""What separates values, as people type it in English and in Chinese; prompts have commas of their own."""
+"""People separate values by these in English and in Chinese; prompts have commas of their own."""
 PROMPT_MARKS: Final = "|｜"
 
 
@@ -58,12 +58,12 @@ SHAPES: Final[Mapping[tuple[int, int], Sentence]] = {
     (3, 4): say("shape.portrait", "Portrait 3:4"), (4, 3): say("shape.landscape", "Landscape 4:3"),
     (9, 16): say("shape.phone", "Phone wallpaper 9:16"), (16, 9): say("shape.screen", "Wide screen 16:9"),
 }  # fmt: skip
-"""Shapes in words, by their exact ratio."""
+"""A shape is worded by its exact ratio."""
 SHAPED: Final[Mapping[int, tuple[tuple[int, int], ...]]] = {
     512: ((512, 512), (512, 768), (768, 512), (480, 640), (640, 480), (432, 768), (768, 432)),
     1024: ((1024, 1024), (832, 1248), (1248, 832), (864, 1152), (1152, 864), (720, 1280), (1280, 720)),
 }
-"""Sizes of these shapes, by the side of the square that a model was trained on: about as many pixels."""
+"""Each shape has about as many pixels as the square that a model was trained on, by whose side they stand here."""
 
 
 def list_sizes(model: Model) -> list[tuple[Any, str]]:

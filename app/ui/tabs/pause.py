@@ -17,7 +17,7 @@ from app.ui.state.pausing import word_minutes
 
 HELPERS: Final = say("pause.helpers", "Computers that help this one go on.")
 NIGHT: Final = (22 * 60, 7 * 60)
-"""The hours that are offered first."""
+"""Pause offers these hours first."""
 
 
 class PauseAsked(Asked):

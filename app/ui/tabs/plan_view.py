@@ -63,7 +63,7 @@ SOURCES: dict[str, Sentence] = {
     "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
     "torch's source": say("source.torch-code", "torch's source"),
 }
-"""Sources in words; the others name a thread or a file."""
+"""A source without words here names a thread or a file."""
 
 
 def source_text(source: str, spoken: Language) -> str:

@@ -34,7 +34,7 @@ from app.ui.state.person import OWNER
 from app.ui.tabs.speak_view import name_sign
 
 SHOWN: Final = 50
-"""More are found by a search."""
+"""So many are shown; more are found by a search."""
 HEARD: Final = "a word that is said differently"
 _hearing: Final = threading.Lock()
 _TAGS: Final = re.compile(r"\[[^\[\]]{0,40}\]|\([^()]{0,40}\)")
@@ -50,11 +50,11 @@ class RowAsked(Asked):
     word: str = Field("", max_length=1000)
     spoken: str = Field("", max_length=1000)
     before: str = Field("", max_length=1000)
-    """The word that this one takes the place of."""
+    """The word takes the place of this one."""
     near: str = Field("", max_length=400)
-    """The sentence in which it is heard."""
+    """The word is heard in this sentence."""
     text: str = Field("", max_length=TEXT_MOST)
-    """The script that has this sentence."""
+    """The sentence stands in this script."""
     at: int = Field(0, ge=0, le=TEXT_MOST)
     """The word stands there in it."""
     cast: str = Field("", max_length=64 << 10)

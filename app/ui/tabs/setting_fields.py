@@ -20,7 +20,7 @@ class SettingFields:
     tab: str
     rows: Rows
     made: type[Any]
-    """The request that they ask for."""
+    """The fields ask for a request of this type."""
     saved: Mapping[str, Any]
     built: dict[str, Component] = field(default_factory=dict)
     """It holds them by the names of the settings."""

@@ -28,11 +28,11 @@ from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""For actions: a double click runs once."""
+"""Actions use it: a double click runs once."""
 LATEST: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "always_last"}
-"""For what follows a choice: a choice made while the last answer is on its way still counts."""
+"""What follows a choice uses it: a choice made while the last answer is on its way still counts."""
 EACH: Final[Mapping[str, Any]] = {**QUICK, "trigger_mode": "multiple"}
-"""For actions that differ from click to click, such as redoing a part: every click runs."""
+"""Actions that differ from click to click, such as redoing a part, use it: every click runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class SearchAsked(Asked):
     album: Id = 0
     tag: Word = ""
     until: float = Field(0.0, ge=0, le=1e11)
-    """Seconds since 1970."""
+    """It counts seconds since 1970."""
     earlier: Id = 0
     """It asks for what this creation's script made before it was edited."""
 
@@ -94,7 +94,7 @@ class ExportAsked(Asked):
     ids: str = ""
     audiobook: str | None = None
     mp3: str | None = None
-    """One sound, with the picture that is selected beside it as its cover."""
+    """The one sound that is selected becomes an MP3, with the picture selected beside it as its cover."""
     settings: str | None = None
     title: Word = ""
 

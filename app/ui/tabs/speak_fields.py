@@ -22,7 +22,7 @@ from app.ui.tabs.shared_controls import GoAndStop, PresetRow, build_go_and_stop,
 
 KIND: Final = "speech"
 FRESH: Final = ""
-"""The choice of no saved voice: the model makes one up."""
+"""With this choice the model makes a voice up, instead of using a saved one."""
 Saved = Mapping[str, Any]
 
 
@@ -30,7 +30,7 @@ Saved = Mapping[str, Any]
 class VoiceCard:
     voice: gr.Dropdown
     cast: gr.Textbox
-    """The voice of each name in the script, as JSON (cast_table.py): cast.js draws it."""
+    """cast.js draws the voice of each name in the script from this JSON (cast_table.py)."""
     says: gr.Textbox
     """It holds how words of the script are said differently, as JSON (pronunciations.py): says.js draws it."""
     delete: gr.Button
@@ -49,7 +49,7 @@ class SettingsCard:
     dice: gr.Button
     by_hand: gr.Checkbox
     sampling: gr.Group
-    """Shown where sampling is set by hand."""
+    """The group is shown where sampling is set by hand."""
     rows: SettingFields
 
 

@@ -19,7 +19,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
 READ_AT_ONCE: Final = 2
-"""Pictures of guests decoded at the same time, beside one of the owner; one of 40 million pixels takes up to 400 MB meanwhile."""
+"""So many pictures of guests are decoded at once, beside one of the owner; one of 40 million pixels takes up to 400 MB meanwhile."""
 VISIBLE_ALPHA: Final = 16
 
 
@@ -52,7 +52,7 @@ class Turns:
 
 
 TURNS: Final = Turns()
-"""One for all servers of the process."""
+"""All servers of the process share them."""
 
 
 def save_pictures(desk: Desk, sent: Sequence[str] | None, person: Person, name: str = "start") -> tuple[str | None, str | None]:

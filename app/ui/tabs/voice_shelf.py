@@ -50,12 +50,12 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person, who
 
 HEARD: Final = frozenset({".wav", ".ogg"})
-"""Endings of clips; a voice that lies with a model is no sound."""
+"""A clip's name ends so; a voice that lies with a model is no sound."""
 
 
 class CastAsked(Asked):
     model: str = ""
-    """That speaks what names no other."""
+    """This model speaks what names no other."""
 
 
 class VoiceAsked(Asked):
@@ -175,9 +175,9 @@ def speak_sample(desk: Desk, name: str, model: str) -> None:
 
 
 AUDITION: Final = "[S1] Hello, and welcome. I tell of long winters and of warm kitchens, and I take my time with both. Now listen, for this is how I sound."
-"""What a new voice says: long enough to be followed as a clip, and Hearth's own words, so that it may be kept and sent."""
+"""A new voice says this: it is long enough to be followed as a clip, and in Hearth's own words, so that it may be kept and sent."""
 AUDITIONED: Final = 4
-"""How many seeds are tried at once."""
+"""So many seeds are tried at once."""
 
 
 def can_audition(limits: VoiceLimits) -> bool:

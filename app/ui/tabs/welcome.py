@@ -22,7 +22,7 @@ from app.ui.tabs.models import LINE_BYTES_PER_S, model_view
 
 STARTERS: Final = ("starter-voice", "starter-painter")
 HEARD_LIVE: Final = 1.1
-"""Times as fast as it is heard, from which a voice speaks faster than one listens."""
+"""From so many times real time on, a voice counts as faster than one listens."""
 
 
 def build(desk: Desk) -> None:
