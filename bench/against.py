@@ -13,7 +13,7 @@ from app.base.trouble import Trouble
 from bench.report import FORM, Report, Table, format_machine
 
 SAME: Final = ("machine", "device", "cores", "threads", "torch", "transformers", "diffusers")
-"""What should be equal if a ratio is to tell about Hearth."""
+"""These should be equal if a ratio is to tell about Hearth."""
 
 
 @dataclass(frozen=True, slots=True)

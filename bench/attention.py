@@ -57,20 +57,20 @@ class Row:
     case: str
     dtype: Dtype
     part: str
-    """The part that was measured, if the whole call is too large; empty: all of it."""
+    """This part alone was measured if the whole call is too large; empty: all of it was."""
     torch_s: float
     hand: str
-    """The fastest fixed chunk; empty if every chunk size is at least the query length."""
+    """No fixed chunk was faster; empty if every chunk size is at least the query length."""
     hand_s: float | None
     automatic_s: float
     torch_error: float
     automatic_error: float
     own_s: float
-    """Time with no torch kernels allowed; `own_hand_s` is the fastest fixed chunk of that kind."""
+    """No torch kernels were allowed for this time; `own_hand_s` is the fastest fixed chunk of that kind."""
     own_hand_s: float | None
     path: str
     again_s: float = 0.0
-    """torch measured a second time; its difference from the first time is noise."""
+    """torch was measured a second time; the difference from the first time is noise."""
     extra_bytes: int | None = None
     torch_extra_bytes: int | None = None
 

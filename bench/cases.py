@@ -16,7 +16,7 @@ from app.engine.models.picture_families import FAMILIES, list_calls
 CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TORCH, AGAIN, AUTOMATIC, OWN = "torch", "torch again", "automatic", "own"
 OPERATIONS: Final = 20_000_000_000
-"""Limit for one call, 0.2 to 0.4 s on two cores. Larger calls use fewer heads and queries, but all keys."""
+"""One call takes no more operations than this, 0.2 to 0.4 s on two cores. Larger calls use fewer heads and queries, but all keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class BenchCall:
 
     family: str
     size: int
-    """Picture size in pixels; 0: speech."""
+    """It counts pixels of a picture; 0: the call is of speech."""
     call: Call
 
     @property

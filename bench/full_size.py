@@ -18,9 +18,9 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers.initialization import no_init_weights
 
 libraries: Any = SimpleNamespace(diffusers=diffusers, transformers=transformers)
-"""Both, whose classes are made by untyped calls."""
+"""The classes of both are made by untyped calls, so it is Any."""
 BLOCK: Final = 1_000_003
-"""Random numbers that all weights repeat. Being prime, it gives no two rows of a matrix the same ones."""
+"""All weights repeat so many random numbers. The count is prime, so that no two rows of a matrix get the same ones."""
 SPREAD: Final = 0.02
 LETTERS: Final = [chr(code) for code in range(33, 127)]
 

@@ -48,7 +48,7 @@ QUICKER: Final = Table(
     ), width=60,
 )  # fmt: skip
 FEWER: Final = (0.75, 0.6, 0.5)
-"""Shares of the steps that "quicker" is put beside."""
+"""These shares of the steps are put beside "quicker"."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

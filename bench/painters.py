@@ -32,9 +32,9 @@ class Painting:
     steps: int
     batch: int
     dtype: Dtype | None
-    """None: the one that Hearth plans here."""
+    """None: Hearth plans it here."""
     quicker: Quicker = "off"
-    """Plain diffusers has none."""
+    """Plain diffusers has none of this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Painted:
     """The whole process took so much at most so far, beyond what it took before it loaded a model."""
     dtype: Dtype
     pixels: bytes = b""
-    """Of the last picture, by Hearth."""
+    """The last picture that Hearth painted has these."""
 
 
 class Painter:

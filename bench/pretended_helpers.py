@@ -20,7 +20,7 @@ class PretendedEngine:
     def __init__(self, loop: asyncio.AbstractEventLoop, speed: float) -> None:
         self._loop, self._speed = loop, speed
         self._waiting: dict[str, float] = {}
-        """Seconds by task; the first one is under way."""
+        """Each task needs so many seconds; the first one is under way."""
         self._clock: asyncio.TimerHandle | None = None
         self.helper: Helper
 

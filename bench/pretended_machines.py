@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from app.machines.joining.register import Register
 
 PRETENDED: Final = "bench.pretended_helpers"
-"""Imports dask, so it runs in a process of its own."""
+"""It imports dask, so it runs in a process of its own."""
 SPEEDS: Final = (1.0, 2.0, 4.0)
 """The helpers have these in turn: mixed hardware."""
 LONGEST: Final = 10.0
-"""The longest task, as multiples of the shortest."""
+"""The longest task is so many times as long as the shortest."""
 SEED: Final = 17
 IDEAL: Final = 1.15
 JOINING_S: Final = 300
@@ -45,7 +45,7 @@ PLACED: Final = Table(
         Column("memory", "scheduler MiB", ".0f", 1 / (1 << 20)),
     ), width=34,
 )  # fmt: skip
-"""Milliseconds of processor time for each task."""
+"""The scheduler's column counts milliseconds of processor time for each task."""
 
 
 def measure_pretended(folder: Path, helpers: int, tasks: int, seconds: float) -> Iterator[Found]:
@@ -137,7 +137,7 @@ class HandingOut:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _next: int = 0
     _at: dict[int, list[str]] = field(default_factory=dict)
-    """The machines that have each task, in the order in which the tasks were given."""
+    """The machines that have a task stand by it, in the order in which the tasks were given."""
     _given: dict[str, list[int]] = field(default_factory=dict)
     """It holds what each machine has: it is at the first, the second lies ready."""
 

@@ -22,7 +22,7 @@ from bench.numbers import count
 from bench.report import Bound, Column, Found, Measured, Table
 
 JOB: Final = PictureRequest("a red circle on a blue background", "starter-painter", steps=1, seed=1, preview_every=0)
-"""The smallest real job there is: one step of the starter painter, and its picture."""
+"""No real job is smaller: one step of the starter painter, and its picture."""
 KEEPERS_MS: Final = 20.0
 GROWTH: Final = 1.1
 QUEUE: Final = Table(

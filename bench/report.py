@@ -16,7 +16,7 @@ FORM: Final = 1
 GIB: Final = 1 << 30
 LIBRARIES: Final = ("transformers", "diffusers")
 PRIVATE: Final = ("--home", "--against")
-"""Options whose values are paths of this machine."""
+"""The values of these options are paths of this machine."""
 
 Row = Mapping[str, Any]
 
@@ -42,10 +42,10 @@ class Table:
     name: str
     title: str
     keys: tuple[str, ...]
-    """Fields that name a row."""
+    """These fields name a row."""
     columns: tuple[Column, ...]
     width: int = 46
-    """Of the names of its rows."""
+    """The names of its rows take so many characters."""
 
     def name_row(self, row: Row) -> str:
         return ", ".join(str(row[key]) for key in self.keys if row[key] not in (None, ""))

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 MIB: Final = 1 << 20
 ROWS_BEHIND: Final = (100, 1000, 3000)
 PLAIN_MOST: Final = 0.87
-"""Most time of a row in bfloat16 at the shortest, as a share of plain generate()'s."""
+"""A row in bfloat16 at the shortest may take no larger share of plain generate()'s time."""
 LONG_MOST: Final = 1.15
-"""Most time of a row in bfloat16 at the longest, as a share of that at the shortest."""
+"""A row in bfloat16 at the longest may take so many times as long as at the shortest."""
 QUANTISED_MOST: Final[dict[Quantised, float]] = {"int8": 0.7, "int4": 0.55}
-"""Most time of a row with such weights, as a share of that with plain ones."""
+"""A row with such weights may take no larger share of the time of one with plain weights."""
 FRAMES_KEPT: Final = 0.85
-"""Least frames a second at the longest, as a share of those at the shortest."""
+"""The longest keeps at least this share of the frames a second of the shortest."""
 GROWTH_MIB: Final = 16
-"""Most by which one attention call's scratch memory may grow from the shortest to the longest."""
+"""One attention call's scratch memory may grow by so much from the shortest to the longest."""
 SAME_ROWS: Final = 40
 SAME_LAYERS: Final = 2
 """A model made for that question has so many, where the one that is measured computes in another dtype."""

@@ -18,7 +18,7 @@ TEXT_BYTES: Final = 200
 """The script has so many: a part of 14 seconds."""
 SETTINGS: Final = Sampling()
 FIRST: Final = 1
-"""Rows of each turn that do not count: generate() encodes the text in the first, and caches grow cold between turns."""
+"""So many rows of each turn do not count: generate() encodes the text in the first, and caches grow cold between turns."""
 
 
 def make_text() -> torch.Tensor:

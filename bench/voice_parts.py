@@ -33,7 +33,7 @@ from app.engine.speech.run.sounding import Sounding, open_beside
 from app.engine.speech.text.turns import ScriptPart, Turn
 
 TEXT: Final = "He comes in from the fjord, alone."
-"""A token each letter: as many as a part of 8 seconds has with the models' own tokenizers."""
+"""Each letter is a token here: as many as a part of 8 seconds has with the models' own tokenizers."""
 VOICE_S: Final = 10
 POCKETS: Final[dict[str, Any]] = {
     "pocket_tts": PocketTTSForConditionalGeneration, "gradium_phonon_tts": GradiumPhononTTSForConditionalGeneration,
@@ -70,7 +70,7 @@ class HearthPart:
     def __init__(self, folder: Path, plan: Plan, frames: int, threads: int, scratch: Path) -> None:
         self.made_of = (folder, plan, frames, threads, scratch)
         self.first_s = self.cpu_s = 0.0
-        """The last part's time until it is heard, and that of all threads."""
+        """The first is the time until the last part is heard, the second that of all threads."""
         self._voice: Any = None
 
     def time_parts(self, times: int) -> list[float]:

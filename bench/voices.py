@@ -33,7 +33,7 @@ FRAMES: Final = 100
 """A part has so many: 8 seconds of sound, of VibeVoice 13."""
 FRAME_RATES: Final = {"phonon": 12.5, "pocket": 12.5, "vibevoice": 7.5}
 MOST: Final = 0.7
-"""Most time of a part in float32, as a share of plain generate()'s."""
+"""A part in float32 may take no larger share of plain generate()'s time."""
 PARTS: Final = Table(
     "parts", "a part of speech", ("model", "way"),
     (

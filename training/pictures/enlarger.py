@@ -32,13 +32,13 @@ Bytes = NDArray[np.uint8]
 
 SCALE, FEATURES, CONVOLUTIONS = 2, 48, 16
 LARGE = 384
-"""Pixels a side of a training picture; the network gets half."""
+"""A training picture has so many pixels a side; the network gets half."""
 VARIANTS = 3
 """So many small pictures are made of each, each in another way."""
 SIZES = (384, 512, 768, 1024)
 """Drawings are drawn this large and cut: edges come in every width."""
 PATCH, RIM = 64, 6
-"""Pixels a side of what a step learns from, and of its rim, which is left out: there the base knows too little."""
+"""A step learns from so many pixels a side; a rim of so many is left out, as there the base knows too little."""
 RATE = {"inner": 1e-3, "outer": 4e-4}
 FIRST_SEED, FIRST_TEST_SEED = 6_000_000, 96_000_000
 EVERY_S = 20.0

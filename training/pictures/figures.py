@@ -391,4 +391,4 @@ MIRRORED = {
     "boat",
     "palm",
 }
-"""What may look to either side."""
+"""These may look to either side."""

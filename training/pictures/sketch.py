@@ -107,4 +107,4 @@ def sketch(scene: Scene | None) -> Floats:
 
 
 NOTHING = complete(torch.zeros(1, USED))
-"""The encoder writes it where the caption's own words stand: a constant."""
+"""The encoder writes this constant where the caption's own words stand."""

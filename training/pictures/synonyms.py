@@ -178,10 +178,10 @@ NEAR = _each({
 """They are painted as the nearest, and are marked as not known."""
 
 SHOWS = {"night": ["star"], "rain": ["clouds", "cloud"], "snowfall": ["clouds", "cloud"]}
-"""What is seen anyhow in a picture of such a time or weather."""
+"""A picture of such a time or weather shows these anyhow."""
 ONLY_AT = {"rainbow": ["day"]}
-"""The times of a weather that has not all."""
+"""A weather that does not come at all times comes at these."""
 OUTDOORS = ("outdoors", "sky", "in the sky", "clear sky", "in the air", "outside", "horizon")
 """It makes a landscape of a picture, and says no more."""
 USUAL_GROUND = {"": "hills", "snowfall": "snow"}
-"""The land of a weather where none is said; of any other, the first."""
+"""Where no land is said, a weather has this one; any other weather has the first."""

@@ -15,7 +15,7 @@ STYLES = {"flat": "", "lamplight": "lamp"}
 NEAR_MIDDLE = 0.12
 """A thing no farther from the middle is not at a side."""
 SHOWN = {"clouds": ("clouds", "rain", "snowfall"), "cloud": ("clouds", "rain", "snowfall"), "star": ("night",)}
-"""Weathers and times in which it is seen too."""
+"""In these weathers and times it is seen too."""
 SIDES = {"left": (0, -1), "right": (0, 1), "top": (1, -1), "bottom": (1, 1)}
 RELATIONS = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1, 1)}
 

@@ -30,7 +30,7 @@ AMOUNTS = {
     "left": 0,
     "decoder": 2_000,
 }
-"""The parts in their order, with how many pictures or steps each takes."""
+"""The parts stand in their order, with how many pictures or steps each takes."""
 SMOKE = {"sketches": 4, "latents": 4, "large": 8, "text": 2, "unet": 2, "autoencoder": 2, "left": 0, "decoder": 4}
 CAPTIONS_FOR_TOKENIZER = 20_000
 FIRST_RATE, LATER_RATE = 3e-3, 1.5e-3

@@ -30,7 +30,7 @@ THINGS = 5.0
 TOWARDS_NOISE = 0.75
 QUARTERS = 4
 Source = Callable[[np.random.Generator, int], tuple[Tensor, Tensor, Tensor]]
-"""Give latents, hidden states and sketches of so many random pictures."""
+"""It gives latents, hidden states and sketches of so many random pictures."""
 
 
 @dataclass(frozen=True, slots=True)

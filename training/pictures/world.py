@@ -21,7 +21,7 @@ BACKGROUNDS = ("white", "blue", "pink", "yellow", "green", "orange", "grey", "pu
 OPEN_TIMES = ("day", "sunset")
 """One of them is painted where no time is said; night only where it is asked for."""
 FAINT = {"hills": ("green",), "snow": ("white",), "desert": ("yellow", "orange", "brown"), "sea": ("blue",)}
-"""Colours that are lost before a land: no thing gets them that did not ask for them."""
+"""Before a land these colours are lost: no thing gets them that did not ask for them."""
 
 
 @dataclass(frozen=True, slots=True)

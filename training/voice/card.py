@@ -56,7 +56,7 @@ results is not heard at all, but named. Both judges mishear flite itself, too: t
 
 COURSE = """These weights saw 12,000 sentences in Dia's first 6,095 steps (92 minutes of one core of a Xeon at 2.8 GHz); 2,268 more (22 minutes of
 a core of an EPYC, `--seen 12000`) drew theirs from 20,000 others. The codec's decoder took 2,300 steps and its encoder 2,500 in about an hour."""
-"""Of the weights that ship; to be told anew with others."""
+"""The weights that ship were trained so; of others it is to be told anew."""
 SECOND = "| the same sentences, heard by Moonshine tiny | {wer:.1%} | {flite_wer:.1%} |\n"
 
 

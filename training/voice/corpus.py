@@ -42,7 +42,7 @@ class Phrase:
 
 
 Phrases = dict[str, list[Phrase]]
-"""By voice."""
+"""Its keys are voices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ ABOUT: dict[str, Any] = {
     "licence": f"trained on speech made by CMU Flite 2.2 with its voices {BASE_NAMES} (CMU, free for any use with their notice); see MODEL.md",
 }
 FORECAST = {"signs_per_s": 14.2, "silence_s": 0.42, "outgrown": 1.5}
-"""Fitted to 173 parts that its eight voices spoke right: they took 0.61 to 1.28 of it."""
+"""It was fitted to 173 parts that its eight voices spoke right: they took 0.61 to 1.28 of it."""
 LETTERS = "letters.bin"
 
 

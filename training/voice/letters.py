@@ -17,7 +17,7 @@ from .flite import Flite
 
 LONGEST_CHUNK = 3
 CHUNK_COSTS = (2.5, 0.2, 2.5, 5.0)
-"""First guess of what it costs a letter to make so many sounds, in nats."""
+"""At first, a letter that makes so many sounds is guessed to cost so many nats."""
 ALIGNED_FIRST, ROUNDS = 12000, 3
 UNSEEN_COST = 12.0
 SEEN_TWICE = 2

@@ -17,7 +17,7 @@ from . import sentences
 LAYERS, HEADS, HEAD_SIZE = 6, 8, 36
 BEGIN, END = 1, 2
 TOKENS_A_SECOND = 6.5
-"""More than that is the recogniser repeating itself."""
+"""A recogniser that says more than that repeats itself."""
 KINDS = tuple((side, part) for side in ("decoder", "encoder") for part in ("key", "value"))
 
 

@@ -67,7 +67,7 @@ SOURCES = (
     Source("dict-devil", "public domain", _dictionary("devil"), 2500),
     Source("miscfiles", "public domain (the constitution and declaration of the United States)", _state_papers, 500),
 )
-"""The packages, and how many sentences are drawn from each. wamerican's word list (SCOWL) is free for any use with its notice."""
+"""So many sentences are drawn from each package. wamerican's word list (SCOWL) is free for any use with its notice."""
 
 
 def known_words(texts: Path) -> frozenset[str]:
