@@ -41,16 +41,17 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 pytest.register_assert_rewrite("tests.support.window", "tests.support.picture_fixtures")  # plugins of files that import them first
 
 HEAVY = frozenset({"torch", "gradio", "playwright"})
-"""Libraries that `start.py test fast` does without."""
+"""`start.py test fast` does without these libraries."""
 LONG_FILE = re.compile(r"^pytestmark = .*\blong\b|^    pytest\.mark\.long,$", re.MULTILINE)
-"""Of a file that it leaves out without importing it: one that waits for a browser, a server or another process, or tries hundreds of cases."""
+"""`start.py test fast` leaves out a file with such a line, without importing it: one that waits for a browser, a server or another process,
+or tries hundreds of cases."""
 
 
 ONE_WINDOW = (
     frozenset({"test_window", "test_window_looks", "test_window_words", "test_choices_by_hand", "test_private_files"}),
     frozenset({"test_window_settings", "test_window_machine", "test_window_seldom"}),
 )
-"""Files that look at the same open Hearth: one worker has all of a row, so that it and its engine start once. All six in one row
+"""The files of a row look at the same open Hearth: one worker has all of them, so that it and its engine start once. All six in one row
 would take as long as all other files together take the other workers."""
 
 
@@ -75,7 +76,7 @@ SHARES = (
     ("gradio", "distributed", "hypothesis", "openai", "playwright.sync_api"),
     ("sympy", "safetensors.torch", "peft"),
 )
-"""What takes longest to compile. In a fresh clone nothing is, and three workers side by side would each compile all of it."""
+"""These take longest to compile. In a fresh clone nothing is compiled, and three workers side by side would each compile all of them."""
 
 
 def share_compiling(worker: int) -> None:

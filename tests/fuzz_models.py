@@ -233,7 +233,7 @@ class Ended:
     how: str
     took_s: float
     reached: bool
-    """Whether it began to load."""
+    """True: it began to load."""
     bad: tuple[str, ...]
 
 

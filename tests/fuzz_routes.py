@@ -43,7 +43,7 @@ GOOD: Final[dict[str, tuple[Any, ...]]] = {
     "skip": ("0", "60"), "ids": ("1,2",), "words": ("boat",), "as": ("gtx-1060",), "format": ("mp3",), "path": ("style.css", "../x"),
     "api_name": ("predict", "speak"),
 }  # fmt: skip
-"""Values that get a request past the first check, by the name of the field; a name that is not here gets a short word."""
+"""A field's good values get a request past the first check; a name that is not here gets a short word."""
 NAMES: Final = tuple(GOOD)
 DIFFERENT_TYPES: Final = (
     "application/json", "application/json", "application/json", "application/json", "application/json; charset=klingon", "text/plain", "",

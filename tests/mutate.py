@@ -42,11 +42,11 @@ KINDS = re.compile(
     r"core/(ReplaceComparisonOperator|ReplaceBinaryOperator|ReplaceUnaryOperator|NumberReplacer|ReplaceAndWithOr|ReplaceOrWithAnd|AddNot)"
 )
 TYPES = re.compile(r"BinaryOperator_BitOr_")
-"""`X | None` in a type: no test can notice."""
+"""It changes `X | None` in a type, which no test can notice."""
 LARGE = ("torch", "transformers", "diffusers", "accelerate", "peft", "numpy", "scipy", "hypothesis")
-"""Libraries imported once, with whatever of their modules the tests bring."""
+"""These libraries are imported once, with whatever of their modules the tests bring."""
 NEAREST, FILE_S, AGAIN_S = 3, 8, 120
-"""Files that a change meets at first, and the processor time of one file, at first and again."""
+"""A change meets so many files at first; one file may take so much processor time at first, and so much again."""
 PYTEST = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "--timeout=120", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 

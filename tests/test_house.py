@@ -26,7 +26,7 @@ NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
 COMPUTE = (*({*_TORCH["allowed_importers"]} - {"bench"}), "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts")
 """Importing these modules may bring torch: those where the contract lets it be named; of the benches, these alone."""
 EXTRA = "app.machines.cluster"
-"""Imports dask, of the extra machines; only the machines process imports it."""
+"""It imports dask, of the extra machines; only the machines process imports it."""
 
 
 def test_arrows_and_circles() -> None:

@@ -37,11 +37,11 @@ COMPUTED = {
     "app/engine/pictures/run/active_embeddings.py", "app/engine/speech/text/other_languages.py",
     "app/engine/hearing/spelling.py", "app/engine/speech/text/chinese.py",
 }  # fmt: skip
-"""Files whose patterns are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names, or
+"""The patterns of these files are columns of Hearth's own tables, over names of cards, layers and pip's own lines, or this user's names, or
 words of a prompt, escaped."""
 LETTERS = 8192
 SLOWEST_S = 0.03
-"""For LETTERS letters. A linear pattern takes a tenth of a millisecond, a quadratic one a hundred."""
+"""LETTERS letters may take so long. A linear pattern takes a tenth of a millisecond, a quadratic one a hundred."""
 
 
 def find_patterns() -> Iterator[tuple[str, str, int, bool]]:

@@ -26,7 +26,7 @@ from tests.support.source_trees import parse_source, tree_of
 
 GUEST = Person("visitor-ada", owner=False)
 TRANSLATES = {"app/base/sentence.py", "app/ui/page/translate.py"}
-"""The files that look a sentence's key up."""
+"""These files look a sentence's key up."""
 
 
 def rename_keys(file: Path) -> None:

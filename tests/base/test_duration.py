@@ -16,7 +16,7 @@ from app.cli.models import format_size
 from tests.support.places import TOP
 
 NODE = next((Path(playwright.__file__).parent / "driver").glob("node*"))
-"""The one that Playwright brings: the page's words need no browser."""
+"""Playwright brings this one: the page's words need no browser."""
 WORDS = TOP / "app" / "ui" / "page" / "static" / "js" / "words.js"
 SECONDS = (
     0,

@@ -15,7 +15,7 @@ from app.base.foreign_formats import OWN_PICTURES, decode, open_picture
 
 EXIF, UNDEFINED, RATIONAL, LONG8 = picture_header.EXIF, 7, 5, 16
 SHARED_BYTES, ENTRIES = 30_000, 1000
-"""30 MB, which today's machines bear; what is refused must not hang on the size."""
+"""They make 30 MB, which today's machines bear; what is refused must not hang on the size."""
 
 
 def encode(kind: str, size: tuple[int, int] = (64, 64), **more: Any) -> bytes:

@@ -29,26 +29,26 @@ UNTRANSLATED = {
     "key.ctrl",
     "album.named",
 }
-"""A name, the same in both languages; and what differs in its marks alone."""
+"""Names are the same in both languages; the others differ in their marks alone."""
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
-"""A number with a unit of time; rates such as s/step are none."""
+"""A number with a unit of time matches; rates such as s/step do not."""
 COUNTED = re.compile(
     r"(?<! x )\{(?!kind\}|own\}|hearth\})\w+\} (?:(?!only |million |in |\w+s )[a-z/-]+ )?"
     r"(?:pictures|parts|jobs|creations|steps|characters|pixels|queries|heads|files|weights|words|bytes|times|tags|lines|places|cores|channels"
     r"|models|shapes|keys|guests|paths|checks|defects|numbers|rows|tokens|people|others)\b(?!/)"
 )
-"""A number with a noun that is always in the plural; {kind} and {own} name a kind of weights."""
+"""A number with a noun that is always in the plural matches; {kind} and {own} name a kind of weights."""
 HAN = "\u4e00-\u9fff"
 ONE_WORD = {
     "得分": "注意力分数", "您": "你", "客人": "访客", "嗓音": "入门语音", "部件": "组件", "载入": "加载", "假设": "模拟", "线路": "网络", "进来": "登录",
     "小块": "图块", "...": "……",
 }  # fmt: skip
-"""What Chinese words once were, and the word that is used for it everywhere. More of them: docs/words.md."""
+"""Each Chinese word that once was used stands beside the one that is used everywhere now. docs/words.md has more of them."""
 
 
 CHINESE = templates("zh")
 OTHERS = [code for code in languages() if code != ENGLISH]
-"""All that have a file of sentences."""
+"""Each of these has a file of sentences."""
 
 
 def blanks(template: str) -> set[tuple[str, str | None, str | None]]:
@@ -120,13 +120,13 @@ NO_JAPANESE = UNTRANSLATED | {
     "book.by", "disk.adapters", "file.embedding", "force.loras", "help.words.control", "help.words.lora", "learned", "lightbox.place", "notice.read",
     "notify.webhook", "reference.adapter", "setting.adapter", "setting.top-p", "speak.top-p", "strip.processor", "window.ok",
 }  # fmt: skip
-"""Names and marks alone."""
+"""They are names and marks alone."""
 ONE_JAPANESE_WORD = {
     "ブラウザ(?!ー)": "ブラウザー", "フォルダ(?!ー)": "フォルダー", "サーバ(?!ー)": "サーバー", "コンピュータ(?!ー)": "コンピューター", "メモリー": "メモリ",
     "プロセッサ": "CPU", "グラフィック(カード|ボード)": "GPU", "ごみ箱": "ゴミ箱", "ライブラリー": "ライブラリ", "スクリプト": "台本", "バージョン": "版",
     "開始画像": "元画像", "下さい": "ください", "出来": "でき",
 }  # fmt: skip
-"""As ONE_WORD, for Japanese."""
+"""It tells for Japanese what ONE_WORD tells for Chinese."""
 
 
 def japanese_faults(japanese: str, name: bool) -> Iterator[str]:

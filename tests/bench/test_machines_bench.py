@@ -25,7 +25,7 @@ class Clockwork:
         self.speeds, self.now_s, self.ended = speeds, 0.0, list[str]()
         self._given: dict[str, list[tuple[str, float, Callable[[Any], None]]]] = {machine: [] for machine in speeds}
         self._coming: list[tuple[float, str, str]] = []
-        """When each machine ends the first that it has."""
+        """Here stands when each machine ends the first task that it has."""
 
     def submit(self, id_: str, portable: Portable, machines: list[str], tell: object, end: Callable[[Any], None]) -> None:
         (machine,) = machines

@@ -27,7 +27,7 @@ PICTURE_MOST_S = 4.0
 SCRIPT = " (pause 0.3s) ".join(
     ["[S1] It is warm today. [S2] And the sea is calm. [S1] Then we go out with the boat, and come back in the evening."] * 4
 )
-"""Long enough that a quiet machine does not have all of it before the page offers to listen."""
+"""A quiet machine does not have all of it before the page offers to listen."""
 PROMPT = "a red boat on the sea"
 CACHES = Path("/proc/sys/vm/drop_caches")
 

@@ -26,7 +26,7 @@ TABS = ("speak", "paint", "shelf", "models", "machine")
 FIGURES = re.compile(r"(?<!level=)\d+(?:[.,:]\d+)*(?: [AP]M\b)?")
 """What depends on machine and day is one of these, as is much that does not."""
 STEADY = 10
-"""Trees in a row that are alike: then all has come."""
+"""After so many trees in a row that are alike, all has come."""
 
 
 @pytest.fixture(scope="module")

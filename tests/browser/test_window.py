@@ -191,7 +191,7 @@ LISTEN = """() => new MutationObserver((_, watcher) => {
   window.heard = [...document.querySelectorAll("#h-parts .h-part")].indexOf(button.closest(".h-part"));
   button.click();
 }).observe(document.body, { subtree: true, childList: true, attributes: true })"""
-"""Faster than a person: the tiny voice speaks a part within a second."""
+"""It clicks faster than a person could: the tiny voice speaks a part within a second."""
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ ALTERED = """(more) => {
     return new Response(JSON.stringify(body), { headers: { "content-type": "application/json" } });
   };
 }"""
-"""The server's word on how things stand, but for what cannot be brought about here: a machine without memory, an engine that dies."""
+"""What is given takes the place of what the server says: a machine without memory or an engine that dies cannot be brought about here."""
 WORDS = "A sentence of some length that says what was asked for, what stands in the way, and what can be done about it now."
 
 

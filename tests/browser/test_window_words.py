@@ -14,7 +14,7 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 NAMES = {"Hearth", *(each.name for each in languages().values()), "LoRA", "IP-Adapter", "Esc", "Ctrl Enter", "⌘ Enter"}
-"""And the keys of a keyboard."""
+"""The keys of a keyboard count as names, too."""
 LEFT = """() => {
   // What this machine calls itself, and texts for models that read English.
   const english = ".h-machine, #h-scripts, #h-samples, #h-script .h-chips";

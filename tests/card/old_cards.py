@@ -37,7 +37,7 @@ CARDS: Final = {
         "GTX 1650, 4 GB": _like("gtx-1660", "NVIDIA GeForce GTX 1650", (7, 5), 4096),
     }.items()
 }
-"""Not pretended: the plan is theirs, and the card of this machine computes."""
+"""They are not pretended: the plan is theirs, and the card of this machine computes."""
 
 
 @contextmanager

@@ -37,11 +37,11 @@ pytestmark = pytest.mark.card
 DEVICE: Final = "cuda"
 OFF: Final = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.5e-2}
 OLD: Final = 10
-"""Processors of a GTX 1060; 19 GB/s of memory for each, an H100's 132 have 23."""
+"""A GTX 1060 has so many processors; 19 GB/s of memory serve each, where an H100's 132 have 23."""
 BEHIND: Final = (100, 3000)
-"""Rows before those that are measured."""
+"""So many rows stand before those that are measured."""
 SHAPES: Final = 12
-"""Random ones for each dtype, kind of weight and number of lines."""
+"""So many random ones are drawn for each dtype, kind of weight and number of lines."""
 WAYS: Final[tuple[tuple[Weights, Product], ...]] = (("half", "torch"), ("half", "kernel"), ("int8", "kernel"), ("int4", "kernel"))
 
 

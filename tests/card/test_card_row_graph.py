@@ -28,9 +28,9 @@ from tests.card.old_cards import alone, off
 pytestmark = pytest.mark.card
 WITHIN = {"float32": 1e-4, "float16": 3e-2}
 ROWS = BUCKET + 24
-"""Across the border of the first graph."""
+"""So many lie across the border of the first graph."""
 MOST_MIB = 128
-"""More than single calls: the pool of all graphs, and caches that are longer by less than one bucket."""
+"""The pool of all graphs, and caches that are longer by less than one bucket, may take so much more than single calls."""
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ GROWTH_MOST_MIB: Final = 40.0
 SLOWER_MOST: Final = 3.0
 """An answer to the page may take so many times as long as before; the engine has the processor besides."""
 QUICK_MS: Final = 50.0
-"""What is below is quick, however much more it is."""
+"""What lies below is quick, however much more it is."""
 FILL_S: Final = 600.0
 FRAME_RATE: Final = 16000
 AT_ONCE: Final = ("-c", "from tests.endurance.book import serve; serve()")

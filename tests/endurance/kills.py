@@ -33,7 +33,7 @@ SLEEP_S = 15.0
 ORPHAN_S = 20.0
 """An engine whose server was killed notices within this time."""
 WORDS = ("The moon is bright.", "Good morning, my friend.", "Please open the window.", "Why are you sorry?", "Not today.", "Good night.")
-"""Short, so that a job of several parts is soon spoken."""
+"""They are short, so that a job of several parts is soon spoken."""
 PARTS = ("picture-*.png", "part-*.wav")
 
 

@@ -82,7 +82,7 @@ class Told:
     notes: int = 0
     heard: Heard = field(default_factory=lambda: Heard(0, 0))
     together: Heard = field(default_factory=lambda: Heard(0, 0))
-    """Of the parts whose sentences were spoken alone, too."""
+    """Only parts whose sentences were spoken alone as well count here."""
     single: Heard = field(default_factory=lambda: Heard(0, 0))
 
 

@@ -33,7 +33,7 @@ def shifted(real=time.time):
         return real()
 time.time = shifted
 """
-"""A sitecustomize.py: every process of Hearth reads by how much the clock was set."""
+"""As a sitecustomize.py, it lets every process of Hearth read by how much the clock was set."""
 
 
 @pytest.fixture

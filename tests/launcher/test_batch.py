@@ -71,7 +71,7 @@ def test_the_batch_file_runs_nothing_that_it_did_not_check() -> None:
 # found here, and `exit /b` alone ends with 0.
 
 SCRIPT_LAUNCHER = Path(pip.__file__).parent / "_vendor" / "distlib" / "t64.exe"
-"""Runs the command that is written behind it and ends as that does: pip makes its own programs on Windows of it."""
+"""pip makes its own programs on Windows of it: it runs the command that is written behind it and ends as that does."""
 DATA = r"C:\Zoë & co\Hearth"
 PY = r"C:\fakes\py.exe"
 SYSTEM = r"C:\windows\system32"

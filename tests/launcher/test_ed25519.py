@@ -26,7 +26,7 @@ VECTORS = {
         "dc2a4459e7369633a52b1bf277839a00201009a3efbf3ecb69bea2186c26b58909351fc9ac90b3ecfdfbc7c66431e0303dca179c138ac17ad9bef1177331a704",
     ),
 }  # fmt: skip
-"""Key, message and signature of section 7.1."""
+"""Section 7.1 has these keys, messages and signatures."""
 
 
 @pytest.mark.parametrize("name", VECTORS)

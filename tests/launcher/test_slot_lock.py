@@ -28,7 +28,7 @@ kinds = {"LK_LOCK": fcntl.LOCK_SH, "LK_NBLCK": fcntl.LOCK_EX | fcntl.LOCK_NB, "L
 sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, **kinds)
 sys.platform = "win32"
 """
-"""Windows' module, whose locks begin where the file stands."""
+"""The locks of Windows' module begin where the file stands."""
 HOLD = """
 import sys; from pathlib import Path; from app.launcher import slot_lock
 slot_lock.hold(Path(sys.argv[1])); slot_lock.hold(Path(sys.argv[1]))

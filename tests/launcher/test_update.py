@@ -38,7 +38,7 @@ if place and any(each.endswith("start.py") for each in sys.orig_argv):
                 os.killpg(0, signal.SIGKILL)
     sys.addaudithook(hook)
 """
-"""A sitecustomize that ends start.py, with all that it started, just before one of its changes to the environment's folder."""
+"""As a sitecustomize, it ends start.py, with all that it started, just before one of its changes to the environment's folder."""
 
 
 class Copy(Checkout):

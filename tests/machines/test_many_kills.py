@@ -29,7 +29,7 @@ SPEEDS = (0.2, 0.4, 0.8)
 SCRIPT = "[S1] hello. good morning. " * 160
 """It waits while all are at the pictures, then its parts go to whoever is idle."""
 PART_SAMPLES, JOINT_SAMPLES = 4000, 64
-"""Of a part, and of where two of them overlap."""
+"""A part has so many samples, and so many lie where two of them overlap."""
 
 
 def kill_one(main: Main, draw: random.Random) -> str:

@@ -35,9 +35,9 @@ class Table:
     def __init__(self, folder: Path, batch: int, here: Outlook = Outlook()) -> None:  # noqa: B008 - frozen
         self.folder, self.given = folder, dict[str, tuple[str, int]]()
         self.holds = dict[str, Callable[[str, Path], None]]()
-        """What is called with a file from which another machine would go on."""
+        """Another machine would go on from the file that one of these is called with."""
         self.brought = dict[int, list[int]]()
-        """How far each piece was when it was last given."""
+        """It tells how far each piece was when it was last given."""
         self._ends: dict[str, Callable[[TaskEnd], None]] = {}
         self.name, self.judged = str, Judged()
         keeper = SimpleNamespace(folder=lambda job: folder, take_over=self._keep, home=home(folder))

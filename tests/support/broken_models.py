@@ -27,7 +27,7 @@ NUMBERS: Final = (
     "[null]", "[true]", '["a"]', '{"a": 1}', "[" + "1," * 1099 + "1]", "[" + "1," * 15_000 + "1]", "[" * 300 + "]" * 300, '"' + "x" * 9000 + '"',
     '"\\u001b[2J\\u202e"', "1000000", "65536", "131072", "16", "64", "128", "7",
 )  # fmt: skip
-"""JSON for a single value."""
+"""JSON may have each of these as a single value."""
 EXTREME: Final = 23
 """So many of them, the first, are numbers, most of them out of any range."""
 DEEP: Final = 70
@@ -61,7 +61,7 @@ NAMES: Final = (
 
 
 BACKTRACKING: Final = "(a|aa|b|.)+$^"
-"""A pattern that tries for ever."""
+"""This pattern tries for ever."""
 LOOPS: Final = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
 TEMPLATES: Final = (
     LOOPS,
@@ -96,7 +96,7 @@ WORDS: Final[tuple[tuple[str, Any], ...]] = (
     ("version", "9" * 5000),
     ("decoder", {"type": "x" * 9000}),
 )
-"""Parts of a tokenizer.json."""
+"""A tokenizer.json may have these parts."""
 
 
 class _Bomb:

@@ -115,7 +115,7 @@ class Looks:
 
 
 PATHS = ("/hearth/live", "/", "/sdapi/v1/interrupt")
-"""The live answers, the page, and Stop: the first is asked nine times of ten, as the page does."""
+"""The live answers are asked eight times of ten, as the page does; the page and Stop get the rest."""
 
 
 @contextmanager

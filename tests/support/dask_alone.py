@@ -14,7 +14,7 @@ import dask
 from distributed import Client, Scheduler, Worker, as_completed, get_worker
 
 PIECE_S, PER_HELPER, SLOW, DIES_S = 0.5, 10, 0.1, 1.0
-"""A sixtieth of the times of placing.py."""
+"""The times are a sixtieth of those of placing.py."""
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 20,
     "distributed.worker.profile.enabled": False,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 VERSION: Final = 0x20080522
-"""Of Linux's capget and capset, in which a set has 64 bits in two halves."""
+"""In this version of Linux's capget and capset, a set has 64 bits in two halves."""
 PASS_OVER: Final = 0b110
-"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+"""The two bits are CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
 class _Header(ctypes.Structure):

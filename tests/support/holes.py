@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 Change = tuple[str, str, Any]
-"""A module, a name in it (with a dot: in a class there), and what takes its place."""
+"""A name in a module (with a dot: in a class there) is replaced by what stands third."""
 
 
 def _nothing(*_: object, **__: object) -> None: ...
@@ -65,12 +65,12 @@ CHANGES: Final[dict[str, list[Change]]] = {
     "removing": [("app.ui.tabs.models", "ACTIONS", {"add": _nothing, "forget": _nothing})],
     "start": [("app.ui.state.models_desk", "ModelsDesk.look_at_start", _nothing)],
 }
-"""Guards of the page and the engine."""
+"""The page and the engine have these guards."""
 EARLY: Final[dict[str, Callable[[], object]]] = {
     "network": lambda: put("app.engine.keeper.no_network", "_refuse_connection", _nothing),
     "pickles": lambda: put("app.engine.session.no_pickles", "refuse_pickles", _nothing),
 }
-"""Guards that an engine puts up as it starts."""
+"""An engine puts up these guards as it starts."""
 
 
 def put(module: str, name: str, value: Any) -> Callable[[], None]:

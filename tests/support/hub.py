@@ -26,7 +26,7 @@ class Fault:
     """What happens instead of a right answer, `times` times."""
 
     kind: str
-    """cut: ends after `value` bytes. wrong: one byte flipped. status: this code. plain: the range is ignored."""
+    """`cut` ends after `value` bytes, `wrong` flips one byte, `status` answers with this code, `plain` ignores the range."""
     value: int = 0
     times: int = 1
     headers: dict[str, str] = field(default_factory=dict)
@@ -37,17 +37,17 @@ class Hub:
     repos: dict[str, dict[str, bytes]]
     gated: set[str] = field(default_factory=set)
     tokens: dict[str, set[str]] = field(default_factory=dict)
-    """Token: the gated repositories that it opens."""
+    """A token opens these gated repositories."""
     faults: dict[str, list[Fault]] = field(default_factory=dict)
-    """By path in the repository, or "list" for the listing."""
+    """A fault stands by the path in the repository, or by "list" for the listing."""
     bytes_a_second: float = 0
     sent: Counter[str] = field(default_factory=Counter)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
-    """(method, address, headers) of each request."""
+    """Each request leaves its method, address and headers here."""
     endpoint: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _answers: int = 0
-    """Files that are being sent."""
+    """So many files are being sent."""
 
     @contextmanager
     def sending(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ aten: Final = torch.ops.aten
 _COPIES: Final = (aten._to_copy, aten.copy_, aten.clone)
 _PRODUCTS: Final = (aten.mm, aten.addmm, aten.bmm)
 _LEAST: Final = 1 << 16
-"""Numbers in the smallest tensor that counts as a weight."""
+"""The smallest tensor that counts as a weight has so many numbers."""
 
 
 class MovedBytes(TorchDispatchMode):

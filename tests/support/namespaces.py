@@ -68,7 +68,7 @@ class Far:
 
     def __init__(self, name: str, address: str, cable: Cable) -> None:
         self.within, self.address, self.cable = ("ip", "netns", "exec", name), address, cable
-        """What runs a command there; where this machine is for it."""
+        """The first runs a command there; the second is where this machine is for it."""
 
 
 def open_device(name: str) -> int:

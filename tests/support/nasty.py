@@ -25,7 +25,7 @@ RAW: Final = (
     '{"a":1}'.encode("utf-16"), b'{"a":"\\ud800"}', b'{"a":"\xff"}', b"9" * 6000, b'{"a":' + b"9" * 6000 + b"}", b"{}" * 3, b"a=1&b=2", b"\xef\xbb\xbf{}",
     b'{"a":1,"a":2}', b"[" * 500 + b"]" * 500, b"[[],"* 3000, b"--x\r\n\r\n--x--",
 )  # fmt: skip
-"""Bodies that are no object, or hardly one."""
+"""These bodies are no object, or hardly one."""
 
 
 def draw_value(random: random.Random, depth: int = 3) -> Any:

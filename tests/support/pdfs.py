@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PrintedAt = tuple[str, float, float, float]
-"""Words, size of letters, place from the left and from below."""
+"""Each holds words, the size of their letters, and their place from the left and from below."""
 
 
 def set_pages(

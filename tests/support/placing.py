@@ -22,10 +22,10 @@ from app.machines.outlook import Outlook, put_in_order
 from app.machines.shared_job import SharedJob
 
 PIECE_S, SLOW, DIES_S, AWAY_S, TOLD_S, LOOKS = 30.0, 0.1, 60.0, 30.0, 30.0, 15
-"""Of a quick helper; how quick the slow one is; how often one dies, and for how long; how often what is made so
-far is sent; how often the queue is looked at while a piece is made."""
+"""A quick helper takes so long for a piece, and the slow one is so quick; one dies so often, and for so long; what is made so far is sent
+so often; the queue is looked at so many times while a piece is made."""
 WAY_S = 0.1
-"""Of a task and its results."""
+"""A task takes so long on its way, and so do its results."""
 FINISHED = Finished((), 1.0, 1.0, "steps", 0)
 
 
@@ -45,7 +45,7 @@ class Machine:
     speed: float
     online: bool = True
     tasks: list[str] = field(default_factory=list)
-    """It is at the first."""
+    """It is at the first of them."""
 
 
 class Pieces:
@@ -213,9 +213,9 @@ class Rule:
 
     name: str
     without: dict[str, Any] = field(default_factory=dict)
-    """What stands in its place in shared_job where it is left out."""
+    """These stand in its place in shared_job where it is left out."""
     options: dict[str, bool] = field(default_factory=dict)
-    """The same for the simulation."""
+    """The simulation is run with these instead."""
 
 
 def choose_none(*_: object, **__: object) -> list[Any]:

@@ -45,11 +45,11 @@ from tests.support.waiting import LOADING_S, Idle, until
 
 FIXTURE: Final = TOP / "tests" / "fixtures" / "home-2026-11"
 PLACES: Final = {"{{HOME}}": "", "{{ASSETS}}": assets().as_posix()}
-"""What stands in the fixture for folders of the machine it is opened on; the home's own is filled in."""
+"""In the fixture these stand for folders of the machine it is opened on; the home's own is filled in."""
 MACHINE: Final = Hardware(
     kind="cuda", name="A card", capability=(8, 6), system="linux", system_version="6.8", driver="550.1", torch="2.13.0"
 )
-"""Its verdicts lie in the fixture: not those of the machine that made it."""
+"""Its verdicts lie in the fixture, not those of the machine that made it."""
 SCRIPT: Final = "[S1] The tide is out. (pause 0.5s) [S2] Then we walk. (pause 0.5s) [S1] Mind the crabs."
 LONGER: Final = (
     "[S1] One boat is red. (pause 0.5s) Two boats are blue. (pause 0.5s) And the last one, far out by the old pier, has no colour at all."

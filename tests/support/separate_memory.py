@@ -17,7 +17,7 @@ from app.engine.pictures.run import painter, worker_thread
 
 HERE = torch.device("cpu")
 _ACROSS = frozenset({"copy_", "__set__", "__setitem__", "set_", "swap_tensors", "_has_compatible_shallow_copy_type", "to", "cpu", "cuda"})
-"""Functions that accept tensors of both memories."""
+"""These functions accept tensors of both memories."""
 _BINARY = frozenset(each + name for name in ("add", "sub", "mul", "div", "truediv") for each in ("", "r", "i"))
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _READS = frozenset({"numpy", "__array__"})
@@ -40,11 +40,11 @@ class SeparateMemory(TorchFunctionMode):
         self.card = torch.device(device, 0)
         self.owner = threading.current_thread()
         self.bitten: list[str] = []
-        """Names of the threads that used the device of another one."""
+        """These threads used the device of another one."""
         self.spoiled: Counter[str] = Counter()
-        """Wrong results by function."""
+        """Each function gave so many wrong results."""
         self._cached_bytes = 0
-        """Freed, but kept for later tensors until the cache is emptied."""
+        """So many bytes were freed, but are kept for later tensors until the cache is emptied."""
         self._held: dict[int, tuple[StorageWeakRef, int]] = {}
         self.sent_bytes = self.returned_bytes = 0
 

@@ -326,9 +326,9 @@ MAKERS = {
 }
 
 KINDS = ("sd15", "flux", "z-image")
-"""A UNet over latents as they are, a transformer over packed ones, and one that takes lists."""
+"""One is a UNet over latents as they are, one a transformer over packed ones, and one takes lists."""
 ONE_A_KIND = [family if family in KINDS else pytest.param(family, marks=pytest.mark.slow) for family in MAKERS]
-"""For what differs by kind; the rest is left to the long run."""
+"""It serves for what differs by kind; the rest is left to the long run."""
 
 
 def save(family: str, folder: Path, **shape: Any) -> Path:

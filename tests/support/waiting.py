@@ -12,9 +12,10 @@ from app.engine.keeper.engine_loop import EngineLoop
 from app.engine.keeper.keeper import Keeper
 
 WAIT_S = 45
-"""For a thing that is there already or comes at once. Both cores of a small machine may be busy, which makes a second of it ten."""
+"""A thing that is there already, or comes at once, is waited for so long. Both cores of a small machine may be busy, which makes a second
+of it ten."""
 LOADING_S = 120
-"""For what an engine does first: it starts, imports torch and loads a model."""
+"""An engine may take so long for what it does first: it starts, imports torch and loads a model."""
 
 
 class NoEngine(EngineLife):

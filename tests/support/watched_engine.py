@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DONE = "done"
 VOICES = {"_DiaModel", "DacModel"}
 TINY = {"AutoencoderTiny"}
-"""For previews, beside a family's parts."""
+"""Previews use it, beside a family's parts."""
 
 
 def main(handle: int, folder: Path, opened: list[str]) -> None:

@@ -46,7 +46,7 @@ LOADING_MS = LOADING_S * 1000
 ROWS = 160
 """So many rows the voice has room for. It never ends by itself, so each part lasts as long as that allows."""
 SCRIPT = "[S1] It is warm, you know. (pause 0.2s) [S2] And was I wrong?"
-"""Two parts."""
+"""It makes two parts."""
 LONG_SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm, you know."] * 40)
 
 AUDITED = """
@@ -269,7 +269,7 @@ SETTLED = """() => new Promise(done => {
 })"""
 """Fields that come into the page take their values a moment later, over what was typed meanwhile.
 
-By the page's own clock, which is slow where the machine is."""
+It waits by the page's own clock, which is slow where the machine is."""
 
 
 def go(page: Page, tab: str) -> None:
@@ -293,9 +293,9 @@ def unfold_tinkerers(page: Page) -> None:
 
 
 GRADIOS = {"aria-valid-attr-value", "aria-required-children"}
-"""Empty aria-controls of its tabs, and its listboxes while they are closed."""
+"""Its tabs have an empty aria-controls, and its listboxes too while they are closed."""
 AUDIT = """options => axe.run(options).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => [id, target])))"""
-"""What is wrong alone: to describe and to send every node that is right takes longer than to look at it."""
+"""Only what is wrong is sent: to describe and to send every node that is right takes longer than to look at it."""
 
 CUT_OFF = """() => [...document.querySelectorAll("input[placeholder]")].filter((field) => {
   const style = getComputedStyle(field), pen = document.createElement("canvas").getContext("2d");

@@ -23,7 +23,7 @@ SHIPPED = program.SHIPPED
 ABOUT = json.loads((SHIPPED / "starter.json").read_text())
 TEXT = "The old lighthouse keeper found a letter in a bottle."
 FLITE_HZ = {"anna": 178, "brian": 103, "callum": 123, "daisy": 211, "edith": 147, "frank": 96, "george": 110, "heather": 182}
-"""The median pitch of flite's own voices in this sentence."""
+"""flite's own voices have these median pitches in this sentence."""
 KINDS = {".safetensors", ".json", ".md", ".ogg", ".bin", ".html"}
 
 

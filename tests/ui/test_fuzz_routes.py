@@ -42,7 +42,8 @@ OUTSIDE = {
     "app/ui/state/asked.py",
     "app/ui/state/notifying.py",
 }
-"""Files that read a request, or another server's answer, by themselves: the login's form, Gradio's share server, a second start, the owner's phone."""
+"""These files read a request, or another server's answer, by themselves: the login's form, Gradio's share server, a second start, the
+owner's phone."""
 
 OF_OTHERS = {
     "/gradio_api/run/{api_name}",
@@ -52,7 +53,7 @@ OF_OTHERS = {
     "/hearth/login",
     "/config",
 }
-"""Routes that are not in the app's own list: Gradio's router is included there, and the login is a middleware's."""
+"""These routes are not in the app's own list: Gradio's router is included there, and the login is a middleware's."""
 
 
 def fuzz(folder: Path, requests: int, seed: int) -> None:

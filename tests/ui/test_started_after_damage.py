@@ -24,7 +24,7 @@ from tests.support.settings_damage import WHOLE, WRONG, damage
 
 __all__ = ["small_disk"]
 SEED = int(os.environ.get("HEARTH_TEST_SEED", "20261122"))
-"""Printed with each failure, as a part of the test's output."""
+"""Each failure prints it, as a part of the test's output."""
 
 
 @contextmanager

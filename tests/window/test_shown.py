@@ -26,12 +26,12 @@ OPEN = [sys.executable, "-m", "app", "open", "--home"]
 THEMES = (
     [("Adwaita", PALETTE["ground"][:1]), ("Adwaita:dark", PALETTE["ground"][1:])] if sys.platform == "linux" else [("", PALETTE["ground"])]
 )
-"""GTK's theme, and the colours that the page may have in it; elsewhere the system's own decides."""
+"""In GTK's theme the page may have these colours; elsewhere the system's own decides."""
 ASKS = """<body style="background: #faf6f0"><script>
   const wanted = [Notification.requestPermission(), navigator.mediaDevices.getUserMedia({ audio: true }).catch((fault) => fault.name)];
   Promise.all(wanted).then(([notes, sound]) => { localStorage.tried = notes; fetch(`/said?${notes},${sound}`); });
 </script></body>"""
-"""A page that asks for notifications and the microphone; where there is none it is not found, once it is allowed."""
+"""The page asks for notifications and the microphone; where there is none, it is not found once it is allowed."""
 QUITS_S = 15.0
 """It may take so long from the answer "Quit" to the end, with a job running on a busy machine; each wait in it is bounded, at 10 s in all."""
 pytestmark = pytest.mark.slow

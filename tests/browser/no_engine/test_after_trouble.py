@@ -22,7 +22,7 @@ ALTERED = """(more) => {
     return new Response(JSON.stringify(body), { headers: { "content-type": "application/json" } });
   };
 }"""
-"""The server's state, but for what is given."""
+"""What is given takes the place of what the server says of it."""
 
 
 @pytest.fixture(scope="module", params=[("light", "en-US", 1280), pytest.param(("dark", "zh-CN", 390), marks=pytest.mark.slow)])

@@ -20,7 +20,7 @@ pytestmark = needs_chromium
 
 END = {"kind": "finished", "elapsed_s": 2.0}
 LOOK = os.environ.get("HEARTH_LOOK")
-"""A folder for pictures of the page."""
+"""Pictures of the page are saved into this folder."""
 TEXTS = [f"No. {place} of them looked at the sea for a long time." for place in range(60)]
 
 

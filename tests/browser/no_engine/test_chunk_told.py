@@ -30,7 +30,7 @@ ALTERED = """(more) => {
     return new Response(JSON.stringify(body), { headers: { "content-type": "application/json" } });
   };
 }"""
-"""The server's state, but for what an engine would tell."""
+"""What an engine would tell takes the place of what the server says."""
 GIB = 1 << 30
 MEMORY = {
     "now": 5 * GIB,

@@ -21,7 +21,7 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 SCRIPT = "#speak-text textarea"
 LOOK = os.environ.get("HEARTH_LOOK")
-"""A folder for pictures of the page."""
+"""Pictures of the page are saved into this folder."""
 
 
 @pytest.fixture(scope="module", params=[("light", "en-US", 1280), pytest.param(("dark", "en-US", 390), marks=pytest.mark.slow)])

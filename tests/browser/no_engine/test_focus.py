@@ -20,7 +20,7 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 MOST = 90
-"""Steps of Tab in a tab of the window."""
+"""Tab is pressed so many times in a tab of the window."""
 FOCUSED = """() => {
   const field = document.activeElement;
   if (!field || field === document.body) return null;
@@ -61,7 +61,7 @@ def ember(page: Page) -> str:
 
 
 FILLED = {"shelf": "#h-shelf .h-tools", "models": "#h-models .h-models li", "machine": "#h-plan table"}
-"""What comes with an answer of the server, after the tab is open."""
+"""These come with an answer of the server, after the tab is open."""
 
 
 @pytest.mark.parametrize("tab", ["speak", *(pytest.param(tab, marks=pytest.mark.slow) for tab in ("paint", "shelf", "models", "machine"))])

@@ -18,7 +18,7 @@ pytestmark = needs_chromium
 
 END = {"kind": "finished", "elapsed_s": 2.0}
 LOOK = os.environ.get("HEARTH_LOOK")
-"""A folder for pictures of the page."""
+"""Pictures of the page are saved into this folder."""
 
 
 @pytest.fixture(scope="module", params=[("light", "en-US", 1280), pytest.param(("dark", "zh-CN", 390), marks=pytest.mark.slow)])

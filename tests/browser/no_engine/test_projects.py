@@ -14,7 +14,7 @@ pytestmark = needs_chromium
 
 
 LATER = "{ const wait = setTimeout; window.setTimeout = (run, ms, ...given) => wait(run, ms === 500 ? 60000 : ms, ...given); }"
-"""As if all that follows were pressed in the half second before what is typed is saved by itself."""
+"""All that follows is pressed as if in the half second before what is typed is saved by itself."""
 
 
 def test_a_project_is_saved_opened_and_left_again(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:

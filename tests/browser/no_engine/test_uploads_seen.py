@@ -23,7 +23,7 @@ SEEN = """() => {
     for (const note of document.querySelectorAll(".toast-body")) if (note.offsetParent || note.getClientRects().length) seen.push(note.innerText);
   })).observe(document.body, { childList: true, subtree: true });
 }"""
-"""Every note of Gradio's that was drawn."""
+"""`window.seen` gets every note of Gradio's that was drawn."""
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from tests.support.plans import EVERY, plan
 pytestmark = pytest.mark.long
 
 WITHIN = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 6e-3, torch.bfloat16: 4e-2}
-"""Of the largest value: a rounding or two of the dtype."""
+"""So much of the largest value may be off: a rounding or two of the dtype."""
 MASKS = ("none", "bool", "additive", "per head", "broadcast", "dead row", "flat", "one key")
 TORCH = torch._C._nn.scaled_dot_product_attention
 
@@ -549,8 +549,8 @@ WAYS: dict[str, dict[str, Any]] = PLANS | {
 
 
 SIZES = ((4, 4, 96, 1200, 0.0), (4, 4, 96, 1200, 50.0), (8, 2, 1, 2100, 0.0), (8, 8, 1, 1100, 0.0), (8, 2, 40, 300, 50.0))
-"""Heads of queries and of keys, queries, keys, and by how much all scores are shifted: a prompt, a step over a long cache and a
-step with a head for each query."""
+"""Each row gives heads of queries and of keys, queries, keys, and by how much all scores are shifted: a prompt, a step over a long cache
+and a step with a head for each query."""
 
 
 @cache

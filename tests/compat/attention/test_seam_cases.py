@@ -25,7 +25,7 @@ ODD_WORDS = "ignore:.*([Ff]lash attention|fused kernels):UserWarning"
 """torch says once a process why the only kernel that may run does not take a shape."""
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings(ODD_WORDS)]
 WITHIN = {torch.float64: 1e-11, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
-"""Of the largest number, gradients included."""
+"""So much of the largest number may be off, gradients included."""
 TORCH = torch._C._nn.scaled_dot_product_attention
 Given = tuple[list[Any], dict[str, Any]]
 

@@ -22,7 +22,7 @@ from tests.support.plans import plan
 
 TORCH = F.scaled_dot_product_attention
 Asked = tuple[int, int, int]
-"""Query heads, queries, and whether torch groups, as torch is asked."""
+"""torch is asked with so many query heads, so many queries, and whether it groups."""
 DIA = Need(heads=16, kv_heads=4)
 
 

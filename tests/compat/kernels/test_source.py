@@ -26,7 +26,7 @@ KERNELS: tuple[tuple[Numbers, int, Bits], ...] = tuple(
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 SHAPES = 200
 USUAL_KERNELS = tuple(each for number, each in enumerate(KERNELS) if number % 4 == 0)
-"""One at least of each number of lines, each number format and each count of bits; to compile all of them takes three times as long."""
+"""They hold at least one of each number of lines, each number format and each count of bits; to compile all takes three times as long."""
 FOR_THE_PROCESSOR = {
     'extern "C" __global__': "__global__",
     'asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(bits));': "wide = half_to_float(bits);",

@@ -39,7 +39,7 @@ Pageouts:                                 98765.
 Swapins:                                      0.
 Swapouts:                                     0.
 """
-"""An M1 with 8 GB and a browser, in the form of Apple's vm_stat; the numbers are made up."""
+"""An M1 with 8 GB and a browser would say so, in the form of Apple's vm_stat; the numbers are made up."""
 
 
 def test_files_and_offered_memory_count() -> None:

@@ -52,7 +52,7 @@ pytestmark = pytest.mark.long
 BY_ID = {fallback.id: fallback for fallback in FALLBACKS}
 NEEDS = {model.id: describe_need(model) for model in CATALOG}
 Asked = dict[str, Any]
-"""What is chosen by hand: decide()'s choice and chunk."""
+"""A person sets it by hand: decide()'s choice and chunk."""
 FORCED: tuple[Asked, ...] = (
     {}, {"chunk": 4096}, {"chunk": 64},
     *({"choice": each} for each in (Choice(dtype="float16"), Choice(dtype="bfloat16"), Choice(kernels="math"), Choice(gqa="native"))),

@@ -94,7 +94,8 @@ CHUNKS: dict[tuple[str, str], dict[str, int]] = {
     ("M1 on 14.5 with torch 2.6", "flux1-schnell"): {"picture and text": 256, "VAE": 256},
     ("M1 on 14.5 with torch 2.6", "dia-1.6b"): {"a step over 3072": 3},
 }  # fmt: skip
-"""Of the calls that take more than one; before, an M4 Max took 49, 61 and 83 for the widest of the three pictures, and 4 with scores in float32."""
+"""These calls take more than one chunk; before, an M4 Max took 49, 61 and 83 for the widest of the three pictures, and 4 with scores in
+float32."""
 
 
 @pytest.mark.parametrize("mac", MACS)

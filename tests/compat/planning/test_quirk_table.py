@@ -38,7 +38,7 @@ FACTS = [
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
 RX_6800 = Hardware("rocm", "AMD Radeon RX 6800", None, 16 << 30, 15 << 30, False, torch="2.13.0+rocm7.2", gfx="gfx1030")
 LARGE = Need("large", "picture", 2, 8, 8, 40, 70000, 70000, parts=(ModelPart("unet", "denoiser", 859_520_964),))
-"""Attention past every limit there is."""
+"""Its attention is past every limit there is."""
 XL = describe_need(BY_ID["sdxl"])
 OWN_VAE = replace(XL, parts=tuple(replace(part, half_is_safe=part.role != "vae") for part in XL.parts))
 MODELS = (
@@ -57,7 +57,7 @@ CHOICES = (
 ASKED: tuple[tuple[Choice, Chunk], ...] = (
     *((choice, AUTO) for choice in CHOICES), *((Choice(), chunk) for chunk in (1, 1000, 65536)), (Choice(dtype="float32"), 65536),
 )  # fmt: skip
-"""What is chosen by hand, with a chunk size."""
+"""Each choice by hand goes with a chunk size."""
 FURTHER = (
     replace(M1, system_version="13.6", torch="2.6.0"),
     replace(M2, torch="2.11.0", system_version="15.3"),
@@ -102,8 +102,8 @@ CURES = {
     "sdpa-heads": ("app/compat/attention/dispatch.py", "groups"),
     "fused-qkv-stride": ("app/compat/attention/dispatch.py", "layout("),
 }
-"""Rows without an effect on a plan: the file that holds the cure, and what it must say, so that no row is left behind when its
-cure moves."""
+"""These rows have no effect on a plan. Each names the file that holds its cure, and what that must say, so that no row is left behind when
+its cure moves."""
 
 
 @pytest.mark.parametrize("row", CURES)
@@ -113,7 +113,7 @@ def test_a_cure_that_is_built_in_lies_there(row: str) -> None:
 
 
 TOLD = ("mps-stride-zero", "mps-m5-linear", "mps-conv-weight", "mps-conv-chunk", "mps-graph-26", "mps-graph-27")
-"""Rows that no plan can cure: torch, the models or the order of the engine's work avoid them. The self-test asks, the verdict tells."""
+"""No plan can cure these rows: torch, the models or the order of the engine's work avoid them. The self-test asks, the verdict tells."""
 
 
 @pytest.mark.parametrize("row", TOLD)

@@ -101,12 +101,12 @@ LANGUAGES = {
            "O senhor Lima pagou vinte e um euros por três quilos de carne às oito horas e trinta, cinquenta por cento a mais."),
     "zh": ("2024年3月5日他花了12.5元买了3kg苹果，比昨天多50%。", "二零二四年三月五日她花了十二点五元买了三公斤苹果，比昨天多百分之五十。"),
 }  # fmt: skip
-"""A text as it is written, and what is said for it."""
+"""A text as it is written stands before what is said for it."""
 PLANTED = {
     "en": ("fifty", "ninety", "$4.50"), "de": ("Mehl", "Holz", "Mehl,"), "fr": ("pommes", "chaises", "pommes"), "es": ("cincuenta", "setenta", "50 %"),
     "it": ("pane", "legno", "pane"), "pt": ("carne", "livro", "carne"), "zh": ("苹", "香", "苹"),
 }  # fmt: skip
-"""A word that is said, another one in its place, and what that was meant to be."""
+"""The first word is said, the second stands in its place, and the third is what that was meant to be."""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -161,7 +161,8 @@ LEAST = {
     "20 flipped bits": 49, "200 flipped bits": 10, "a broken header": 55, "a broken first page": 50, "three pages of zeros": 30,
     "a newer version": 60, "a broken search index": 60,
 }  # fmt: skip
-"""Waiting jobs of 60 that are found again. Names of jobs are random: a flipped bit makes of six digits in sixteen one that no name has."""
+"""At least so many of 60 waiting jobs are found again. Names of jobs are random: a flipped bit makes of six digits in sixteen one that no
+name has."""
 
 
 @pytest.mark.parametrize(("name", "least"), LEAST.items())

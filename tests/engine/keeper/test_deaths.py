@@ -40,7 +40,7 @@ from tests.support.waiting import pass_turns, until
 pytestmark = pytest.mark.long
 
 SCRIPT = " (pause 0.2s) ".join(["[S1] The water is warm today, my friend."] * 40)
-"""Forty parts: a pause ends one."""
+"""It makes forty parts, since a pause ends one."""
 Open = Callable[..., Keeper]
 
 

@@ -34,7 +34,7 @@ worker.Worker.work = look
 assert not [name for name in sys.modules if name.startswith(("huggingface_hub", "transformers"))], "they read the environment once"
 worker.main(Pipe(), home(Path(sys.argv[1])).create(), "", Path(sys.argv[1], "engine.log"))
 """
-"""An engine as it starts, with nothing to load; what it would do is replaced by a look around."""
+"""It is an engine as it starts, with nothing to load; what it would do is replaced by a look around."""
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ SOURCE = ast.parse(Path(engine_loop.__file__).read_text("utf-8"))
 ASKED = {"__init__", "start", "wake", "stop", "withdraw", "close"}
 """Other threads ask these; the rest is the loop's own."""
 LAST = {"_loop", "_recover", "_give_up", "_fail_all", "_finish"}
-"""The loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
+"""They are the loop itself, what tells, and what is not reached by a job whose engine dies once; the last has a test of its own."""
 
 
 def methods() -> list[str]:

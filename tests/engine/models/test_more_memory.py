@@ -18,7 +18,7 @@ from app.engine.models.planned import find_need, make_plan
 
 WORSE = ("fits", "tight", "no")
 STEP = 0.06
-"""Of the memory before: finer than any of the plan's thresholds is from the next."""
+"""Each step adds this share of the memory before, less than any of the plan's thresholds is from the next."""
 PC = Hardware(memory_bytes=24 * GIB, ram_bytes=24 * GIB, cores=4, processor="x86_64", torch="2.13.0+cpu", packages=())
 ALL = {**MACHINES, "pc-24gb": PC, "pc-24gb-torchao": replace(PC, packages=("torchao", "gguf")), "pc-bf16": replace(PC, fast_bf16=True)}
 

@@ -93,7 +93,7 @@ def taught(tmp_path: Path) -> Iterator[Home]:
 
 
 USUAL = {("m1-8gb", False), ("rtx-3060", True)}
-"""A Mac as it is found, a card set by hand; the others are `slow`."""
+"""A Mac as it is found and a card set by hand are asked always; the others are `slow`."""
 
 
 @pytest.mark.parametrize(

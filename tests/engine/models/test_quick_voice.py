@@ -9,7 +9,7 @@ from app.engine.models.quick_voice import find_quickest, forecast_realtime, meas
 from app.ui.tabs.welcome import word_pace
 
 REFERENCE = 2.5e9
-"""Weights a second of one core of the computer of docs/speed.md."""
+"""One core of the computer of docs/speed.md multiplies so many weights a second."""
 
 
 def test_the_forecast_is_near_what_was_measured_and_follows_the_computer() -> None:

@@ -161,7 +161,7 @@ async def serve(connection, arguments):
 sys.modules["served"] = types.SimpleNamespace(serve=serve)
 side_process.run(None, "served", {}, Path(sys.argv[2]))
 """
-"""A machines process as it starts; in place of what it serves, it reads what a main machine may send."""
+"""It starts like a machines process; in place of what it serves, it reads what a main machine may send."""
 
 
 def test_a_pickle_names_nothing_else_in_the_machines_process(tmp_path: Path) -> None:

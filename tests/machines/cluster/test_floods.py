@@ -26,7 +26,7 @@ from tests.support.bad_helper import METRICS, REGISTER, Peak, let_in, takes_a_ta
 from tests.support.waiting import WAIT_S, until
 
 LARGE = 48 << 20
-"""Bytes that no flood below may take; each sends more than twice that."""
+"""No flood below may take so many bytes; each sends more than twice that."""
 
 
 @pytest.fixture(scope="module")

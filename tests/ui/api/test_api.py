@@ -97,7 +97,7 @@ def test_models(client: openai.OpenAI) -> None:
 
 needs_av = pytest.mark.skipif(find_spec("av") is None, reason="an extra")
 PAUSE_S = 30.0
-"""Longer than all that the tiny voice says."""
+"""All that the tiny voice says is shorter."""
 TWO_PARTS = f"[S1] Hello there. (pause {PAUSE_S:g}s) [S2] Hi."
 FOUR_PARTS = f"{TWO_PARTS} (pause 0.1s) [S1] Well then. (pause 0.1s) [S2] Bye."
 FORMATS = [
@@ -106,7 +106,7 @@ FORMATS = [
     *(pytest.param(each, marks=pytest.mark.slow) for each in ("opus", "flac", "wav")),
     pytest.param("aac", marks=[needs_av, pytest.mark.slow]),
 ]
-"""All that OpenAI's page lists. test_stream_encoding.py has each of them without a server."""
+"""OpenAI's page lists all of these. test_stream_encoding.py has each of them without a server."""
 
 
 def seconds(heard: bytes, wanted: str) -> float:

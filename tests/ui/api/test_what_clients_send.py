@@ -37,7 +37,7 @@ from app.ui.state.person import KEY, OWNER
 from tests.support.guests import desk_at
 
 SENT = Path(__file__).parents[2] / "fixtures" / "clients"
-"""Bodies as the clients wrote them, byte for byte (webuiapi 0.9.17, openai 3.52), or as their sources do."""
+"""These are bodies as the clients wrote them, byte for byte (webuiapi 0.9.17, openai 3.52), or as their sources do."""
 
 
 @pytest.fixture(scope="module")

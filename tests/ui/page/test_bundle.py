@@ -11,7 +11,7 @@ from tests.support.places import TOP
 
 SCRIPTS = {path.stem: path.read_text("utf-8") for path in sorted(FOLDERS[".js"].glob("*.js"))}
 OUTSIDE = [path.read_text("utf-8") for folder in ("app", "assets", "tests") for path in (TOP / folder).rglob("*.py")]
-"""Who calls the page's global: Gradio's events, the window's process, tests, the maker of screenshots."""
+"""They call the page's global: Gradio's events, the window's process, tests, the maker of screenshots."""
 
 
 def imported(name: str) -> set[str]:

@@ -48,12 +48,12 @@ class Studio:
     jobs: int = 0
     spoken: EndedScript | None = None
     fails: str = ""
-    """The first job or task that does."""
+    """This job or task is the first that fails."""
     asked: list[SpeechRequest] = field(default_factory=list)
     scripts: dict[str, EndedScript] = field(default_factory=dict)
     speaks: tuple[str, ...] = ("en",)
     languages: object = ()
-    """What the parts that are heard are in."""
+    """The parts that are heard are in these languages."""
 
     def make(self, request: SpeechRequest) -> str:
         self.jobs += 1

@@ -27,7 +27,7 @@ from tests.support import tiny_pictures, tiny_voices
 from tests.support.guests import desk_at
 
 ANSWER_S = 30.0
-"""For an answer that comes at once; an endless one never does."""
+"""An answer that comes at once may take so long; an endless one never does."""
 HUGE = "9" + "0" * 4298
 Change = Callable[[Path], None]
 

@@ -28,7 +28,7 @@ WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])
 GROUP = 32
 NEED = Need("llama", "speech", heads=4, kv_heads=2, head_dim=16, parts=(ModelPart("model", "speech", 100_000_000),))
 ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
-"""AutoAWQ's own packing order: nibble i holds output ORDER[i]."""
+"""AutoAWQ packs in this order: nibble i holds output ORDER[i]."""
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from tests.support.tiny_models import FAMILIES, Family
 pytestmark = pytest.mark.long
 
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
-"""Relative to the largest number of the plain library's result in float32, with weights rounded alike."""
+"""A family may be off by so much of the largest number of the plain library's result in float32, with weights rounded alike."""
 
 SICK = [name for name in MACHINES if name != "cpu"]
 ALIKE = ("m1-8gb-browser", "m1-8gb-full", "m2-16gb", "gtx-1060", "t4")
-"""Those that go wrong as another one does."""
+"""Each of these goes wrong as another one does."""
 
 
 def limits(name: str) -> DeviceLimits:
@@ -90,7 +90,7 @@ WRONG = {
     **{name: {"clip", "dia", "pixart", "z-image"} for name in ("m1-8gb-browser", "m1-8gb-full", "m3-max-64gb")},  # masks
     "gtx-1660": {"dia", "pixart", "sd15-unet", "sd3", "sdxl-unet", "vae"},  # convolutions
 }
-"""Models that go wrong; on other cards those with grouped heads alone."""
+"""These models go wrong; on other cards only those with grouped heads do."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in ALIKE else []) for name in SICK])

@@ -39,9 +39,9 @@ class Painted:
         stored: Dtype = "float32",
     ) -> None:
         self.sent: list[int] = []
-        """Bytes that each call of the denoiser sends."""
+        """Each call of the denoiser sends so many bytes."""
         self.held: list[int] = []
-        """Bytes on the card after each of them."""
+        """After each of them, so many bytes lie on the card."""
         model = catalog.find(str(folder))
         how = tuple(
             Precision(

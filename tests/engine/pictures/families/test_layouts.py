@@ -53,13 +53,13 @@ class Row:
     family: str
     layout: str
     write: Callable[[Path, Path, str], Laid]
-    """(the family's folder, where to write, the family)"""
+    """It gets the family's folder, where to write, and the family."""
     told: str = ""
-    """The key of the sentence that refuses it; empty: it runs."""
+    """A sentence with this key refuses it; empty: it runs."""
     words: str = ""
     """That sentence names them."""
     slow: bool = False
-    """For what another row asks of another family."""
+    """True: another row asks the same of another family."""
 
 
 @pytest.fixture(autouse=True)

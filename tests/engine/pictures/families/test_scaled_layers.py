@@ -14,7 +14,8 @@ from peft import LoraConfig
 from app.engine.pictures.families.placement import scale_layers
 
 WITHIN = 5e-3
-"""Most that float16 may be off from float32, of the largest number of the answer; it is 2.0e-3 to 2.5e-3, with planted numbers or without."""
+"""float16 may be off from float32 by so much of the answer's largest number; it is off by 2.0e-3 to 2.5e-3, with planted numbers or
+without."""
 LARGE = 24.0
 """The weights of the feed-forward layers are multiplied by it: gated products of up to 3e4, sums of up to 3.4e5."""
 LARGE_VALUES = 200.0

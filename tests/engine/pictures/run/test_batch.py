@@ -36,9 +36,9 @@ from tests.support.picture_fixtures import SMALL, break_denoiser, list_parts, lo
 pytest_plugins = ["tests.support.picture_fixtures"]
 
 SAME = 1e-4
-"""Of a range of 2: a matrix product of more rows may round otherwise."""
+"""The range is 2, and so much may be off: a matrix product of more rows may round otherwise."""
 QUICK = {"Euler", "Euler a", "Heun", "DPM++ 2M SDE", "UniPC", "PNDM", "LCM"}
-"""Schedulers that remember nothing, numbers, one row or several, and those that draw."""
+"""Some of these schedulers remember nothing, some numbers, one row or several, and some draw."""
 
 
 def count_calls(paints: Painter) -> tuple[list[int], Any]:

@@ -32,9 +32,9 @@ ONE = "[S1] One two three, and four."
 TWO = f"{ONE} (pause 0.1s) [S1] Five six seven, and eight."
 SEED = 5
 RIGHT, EARLY = 60, 4
-"""Frames."""
+"""They count frames."""
 Begun = list[tuple[int, int]]
-"""The seed of each attempt, and its most rows."""
+"""Each attempt has its seed and its most rows here."""
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ RECORDED = {
     ),
     "two lines": ([223], [233]),
 }
-"""Frames of each part: estimated from its text, and spoken."""
+"""The frames of each part were first estimated from its text, then spoken."""
 SLOWER = {
     f"{name}, slower": (estimated, [round(1.3 * each) for each in spoken])
     for name, (estimated, spoken) in RECORDED.items()
     if len(spoken) > 1
 }
-"""A voice that speaks more slowly than its text lets expect; of a single part nothing tells so beforehand."""
+"""The voice speaks more slowly than its text lets expect; of a single part nothing tells so beforehand."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ MACHINES = {
 }
 TELL_S, FIRST_SOUND, SOUND, OVERLAP = 0.1, 20, 40, 4
 WITHIN, FROM, TO, MATTERS_S = 1.5, 0.1, 0.9, 2.0
-"""The bound of a guess, from so much to so much of a job, while so much is left. Where the last part ends, nothing tells."""
+"""A guess may be so far off, from so much to so much of a job, while so much is left. Where the last part ends, nothing tells."""
 
 
 def guesses(estimated: list[int], spoken: list[int], machine: Machine) -> Iterator[tuple[float, float]]:

@@ -19,7 +19,7 @@ REFERENCE = [
     (44100, 30, -32.028), (44100, 60, -26.642), (44100, 1000, -23.056), (44100, 3000, -19.945),
     (48000, 30, -32.028), (48000, 60, -26.642), (48000, 1000, -23.056), (48000, 3000, -19.947),
 ]  # fmt: skip
-"""Rate, hertz of a tone at a tenth of full scale, LUFS."""
+"""At each rate, a tone of so many hertz at a tenth of full scale has so many LUFS."""
 
 
 def tone(hertz: float, rate: int, seconds: float = 3.37, loud: float = 0.1) -> np.ndarray:

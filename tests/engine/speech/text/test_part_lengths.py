@@ -31,7 +31,7 @@ RECORDED = {
     "First, remove the cover. Second, loosen the four screws. Third, lift the board out with care.": 7.0,
     "Elsewhere Hearth computes on the processor, and the start names the card and says why.": 5.475,
 }
-"""Seconds, of which the longest are among 173 parts. By their bytes they took up to 3.3 times the estimate."""
+"""So many seconds each took; they are the longest among 173 parts. By their bytes they took up to 3.3 times the estimate."""
 
 
 @pytest.mark.parametrize("text", RECORDED)

@@ -42,7 +42,7 @@ HALF: Final = torch.float16
 CODES: Final = 9
 WAYS: Final = ("cast and cast back", "widened in scratch", "float32 resident", "multiplied in half")
 PER_PARAMETER: Final = dict(zip(WAYS, (16, 10, 4, 2), strict=True))
-"""Bytes moved for each parameter of a layer: reads and writes of its casts, and what the product reads."""
+"""Each way moves so many bytes for each parameter of a layer: reads and writes of its casts, and what the product reads."""
 
 
 def make(config: DiaConfig) -> Any:

@@ -74,7 +74,7 @@ WAYS: dict[str, tuple[Callable[[Plan], Any], float, float]] = {
     "int8": (lambda plan: load(STARTER, plan, "int8"), 0.002, 0.95),
     "int4": (lambda plan: load(STARTER, plan, "int4"), 0.1, 0.75),
 }
-"""How the trained voice is held; the most that its choice may cost in nats; the least share of rows with the same best code."""
+"""Each row says how the trained voice is held, how many nats its choice may cost, and what share of rows must have the same best code."""
 
 
 @pytest.mark.slow

@@ -29,8 +29,8 @@ ROUNDS = 3
 TEXT = torch.randint(32, 120, (200,))
 LAYERS, HEADS, DIM, CHANNELS = 18, 4, 128, 9
 RESERVED_BYTES = (ROWS + 6) * LAYERS * 2 * 2 * HEADS * DIM * 2
-"""Keys and values of the rows to come, in both halves of guidance, in two bytes: ours have their place from the first row on, and
-a part ends no sooner than its delay."""
+"""Keys and values of the rows to come take so much, in both halves of guidance, in two bytes: ours have their place from the first row on,
+and a part ends no sooner than its delay."""
 
 
 class Clock(BaseStreamer):
