@@ -130,7 +130,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         parts=(ModelPart("model", "speech", 2_704_021_987, linear=2_243_788_800, eight=805_306_368),),
         attention=Attention(12, 2, 128, text_tokens=256, keys=640, masked=True),
         source=Source("vibevoice/VibeVoice-1.5B-hf", ("*.json", "*.safetensors", "*.txt"), 5_424 * _MB),
-        licence="MIT", cache_bytes=350 * _MB, frames_per_s=7.5,
+        licence="MIT", cache_bytes=350 * _MB, languages=("en", "zh"), frames_per_s=7.5,
         note=say("catalog.vibevoice",
             "Lively English and Chinese for dialogues. Imitates a voice from a recording, without its words. Its makers made it for research, and ask "
             "you to say that a computer speaks."),

@@ -123,6 +123,8 @@ class Model:
     starter: bool = False
     note: Sentence | None = None
     cache_bytes: int = 0
+    languages: tuple[str, ...] = ("en",)
+    """A voice of the catalog speaks these; once it is here, its folder says so itself (`VoiceLimits`)."""
     frames_per_s: float = 0.0
     """A voice takes this many steps for a second of sound, each of which reads all weights; 0 says that no forecast is made before it is here."""
     single_file: bool = False

@@ -1,4 +1,4 @@
-"""Forecast how fast a voice that was never here would speak on this computer, and find the quickest natural one: for the first download. No torch."""
+"""Forecast how fast a voice that was never here would speak on this computer, and rank the natural ones: for the first download. No torch."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def forecast_realtime(id_: str, weights_per_s: float) -> float:
     return weights_per_s / (OVERHEAD * sum(part.parameters for part in model.parts) * model.frames_per_s)
 
 
-def find_quickest(weights_per_s: float) -> tuple[str, float]:
-    """Return the natural voice that speaks fastest here, and how many times as fast as it is heard."""
-    return max(
-        ((model.id, forecast_realtime(model.id, weights_per_s)) for model in CATALOG if model.frames_per_s), key=lambda each: each[1]
-    )
+def rank_natural(weights_per_s: float, language: str = "en") -> list[tuple[str, float]]:
+    """Return the natural voices and how many times as fast as they are heard they speak here: those of a language first, the quickest of them first."""
+    rated = [(model.id, forecast_realtime(model.id, weights_per_s)) for model in CATALOG if model.frames_per_s]
+    return sorted(rated, key=lambda each: (language not in BY_ID[each[0]].languages, -each[1]))

@@ -750,6 +750,7 @@ class FoundView(TypedDict):
 class OfferedModelView(ModelView):
     seconds: float
     pace: str
+    speaks: str
 
 
 class GreetingView(TypedDict):

@@ -746,6 +746,7 @@ interface OfferedModelView {
   fit: FitView | null;
   seconds: number;
   pace: string;
+  speaks: string;
 }
 
 interface GreetingView {

@@ -10,11 +10,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.base.duration import word_duration
+from app.base.languages import ENGLISH
 from app.base.sentence import Sentence, say
 from app.engine.models.catalog import BY_ID, OFFERED
-from app.engine.models.quick_voice import find_quickest, measure_weights_per_s
-from app.ui.page.translate import language, translate
-from app.ui.page.view_types import GreetingView
+from app.engine.models.model import Model
+from app.engine.models.quick_voice import measure_weights_per_s, rank_natural
+from app.engine.speech.text.likely_language import name_language
+from app.ui.page.translate import Language, language, translate
+from app.ui.page.view_types import GreetingView, OfferedModelView
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view
@@ -36,17 +39,49 @@ def routes(desk: Desk) -> list[Route]:
 
 def greet(desk: Desk, request: Request) -> Response:
     spoken, hardware = language(request), desk.machine.find_hardware()
-    quick, realtime = find_quickest(measure_weights_per_s())
-    offered = tuple(dict.fromkeys((quick, *OFFERED.values())))
-    models = [model_view(desk, BY_ID[each], spoken) for each in (*STARTERS, *offered)]
-    pace = {quick: translate(word_pace(realtime), spoken)}
+    voices = choose_voices(measure_weights_per_s(), spoken)
+    offered = (*voices, OFFERED["picture"])
     return JSONResponse(
         GreetingView(
             greeted=bool(desk.settings.get("greeted")),
             machine=machine_view.describe_machine(hardware, spoken) if hardware else "",
-            models=[{**each, "seconds": each["download"] / LINE_BYTES_PER_S, "pace": pace.get(each["id"], "")} for each in models],
+            models=[offered_view(desk, each, voices.get(each), spoken) for each in (*STARTERS, *offered)],
             offered=offered,
         )
+    )
+
+
+def choose_voices(weights_per_s: float, spoken: Language) -> dict[str, float | None]:
+    """Choose the two voices to offer, with how fast they speak: the quickest of the reader's language, the quickest of all, or the usual one. For the
+    usual one no pace is told: it is for those who have a card."""
+    own, *_ = rank_natural(weights_per_s, spoken)
+    quickest = max(rank_natural(weights_per_s), key=lambda each: each[1])
+    return dict([own, quickest] if own != quickest else [own, (OFFERED["speech"], None)])
+
+
+def offered_view(desk: Desk, id_: str, realtime: float | None, spoken: Language) -> OfferedModelView:
+    model = BY_ID[id_]
+    view = model_view(desk, model, spoken)
+    return {
+        **view,
+        "seconds": view["download"] / LINE_BYTES_PER_S,
+        "pace": translate(word_pace(realtime), spoken) if realtime is not None else "",
+        "speaks": translate(word_languages(model, spoken), spoken) if model.kind == "speech" and spoken != ENGLISH else "",
+    }
+
+
+def word_languages(model: Model, spoken: Language) -> Sentence:
+    """Say which languages a voice speaks, and that the reader's is none of them."""
+    named = tuple(map(name_language, model.languages))
+    if spoken in model.languages:
+        return say("greeting.speaks", "Speaks {languages}.", languages=named)
+    if any(spoken in BY_ID[id_].languages for id_, _ in rank_natural(1.0)):
+        return say("greeting.speaks-other", "Speaks {languages}, not {language}.", languages=named, language=name_language(spoken))
+    return say(
+        "greeting.speaks-none",
+        "Speaks {languages}. None of the natural voices that Hearth can download speaks {language} yet.",
+        languages=named,
+        language=name_language(spoken),
     )
 
 

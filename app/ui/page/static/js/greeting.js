@@ -44,7 +44,7 @@ function frame(element, greeting) {
     const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
     text(line.querySelector("b"), each.title);
     const how = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: size(each.download), time: time(each.seconds) });
-    text(line.querySelector("p"), sentences([each.facts[0], each.pace, how]));
+    text(line.querySelector("p"), sentences([each.facts[0], each.speaks, each.pace, how]));
     if (!each.here) line.append(makeButton(t("greeting.get", "Download {title}", { title: each.title }), async () => (await getModel(each.id)) && done(), "h-chip"));
     element.querySelector(".h-list").append(line);
   }
