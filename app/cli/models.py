@@ -167,7 +167,7 @@ def print_result(status: Status, as_json: bool) -> None:
         print(json.dumps(values))
     elif status.state == "done":
         print(say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes)))
-    if status.state == "failed":
+    if status.sentence is not None:
         print(f"\nhearth: {status.sentence}", file=sys.stderr)
 
 

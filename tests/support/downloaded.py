@@ -89,7 +89,7 @@ def fetched(downloads: Downloads, model: Model = MODEL) -> Status:
 def fetched_here(place: Home, hub: Hub) -> Ended:
     """Fetch without a process of its own, so that a test can reach into it; return how it ended."""
     heard: list[Message] = []
-    given = (place.models, MODEL.words, list_sources(MODEL), hub.endpoint, (0.05,), None)
+    given = (place.models, MODEL.words, list_sources(MODEL), (), hub.endpoint, (0.05,), None)
     hub_process.serve(heard.append, threading.Event(), "download", given)
     end = heard[-1]
     assert isinstance(end, Ended)

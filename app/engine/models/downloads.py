@@ -46,7 +46,7 @@ class Status:
     """So many bytes per second arrived over the last moments; 0 while nothing arrives."""
     eta_s: float | None
     sentence: Sentence | None = None
-    """It says why it failed, or what it waits for."""
+    """It says why it failed, what it waits for, or without what it is done."""
     cure: str = ""
 
 
@@ -197,7 +197,7 @@ class Downloads:
             finally:
                 self._turns.release()
             self._record_path(job.model.id).unlink(missing_ok=True)
-            job.sentence, job.state = None, "done"
+            job.state = "done"
         except _PausedError:
             job.state, job.sentence = "paused", None
         except Trouble as trouble:
@@ -219,7 +219,10 @@ class Downloads:
             raise _PausedError
         job.state = "running"
         sources = list_sources(job.model, job.quantised)
-        child = HubChild("download", self._home.models, job.model.words, sources, self._endpoint, self._waits_s, self._line_wait_s)
+        optional = tuple(each.source for each in job.model.companions if each.optional)
+        child = HubChild(
+            "download", self._home.models, job.model.words, sources, optional, self._endpoint, self._waits_s, self._line_wait_s
+        )
         try:
             while not job.halt.is_set():
                 match child.receive(LOOK_S):
@@ -232,7 +235,8 @@ class Downloads:
                         job.sentence = None
                     case Waits(sentence):
                         job.sentence = sentence
-                    case Ended(None):
+                    case Ended(None, without=without):
+                        job.sentence = without
                         return
                     case Ended(sentence, cure) if sentence is not None:
                         raise Trouble(sentence, cure=cure)

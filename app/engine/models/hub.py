@@ -21,7 +21,7 @@ from huggingface_hub.utils import WeakFileLock, build_hf_headers, filter_repo_ob
 
 from app.base import atomic_write
 from app.base.sentence import say
-from app.base.trouble import Trouble
+from app.base.trouble import NotThere, Trouble
 from app.engine.models import hub_token
 from app.engine.models.hub_faults import CutError, WrongBytesError, name_host
 from app.engine.models.model import Source
@@ -110,7 +110,7 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
         return
     suffixes = {PurePosixPath(name).suffix.lower() for name in there}
     if suffixes & PICKLES:
-        raise Trouble(
+        raise NotThere(
             say(
                 "hub.pickles",
                 "{repo} only has pickle files, which can run any program when opened. "
@@ -119,7 +119,7 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
             )
         )
     if ".py" in suffixes:
-        raise Trouble(
+        raise NotThere(
             say(
                 "hub.code",
                 "{repo} contains programs instead of weights that Hearth can load. Hearth never runs code from a model; "
@@ -127,7 +127,7 @@ def refuse_without_weights(repo: str, names: list[str], there: list[str]) -> Non
                 repo=repo,
             )
         )
-    raise Trouble(
+    raise NotThere(
         say("hub.no-weights", "{repo} does not have the weights for this model (any more). Update Hearth and try again.", repo=repo)
     )
 

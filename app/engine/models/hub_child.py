@@ -49,10 +49,11 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`sentence`: what stood in the way; None if nothing did."""
+    """`sentence`: what stood in the way; None if nothing did. `without`: what did not come and is not needed."""
 
     sentence: Sentence | None = None
     cure: str = ""
+    without: Sentence | None = None
 
 
 Message = Found | Received | Waits | Ended

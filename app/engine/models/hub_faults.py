@@ -12,7 +12,7 @@ from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-d
 from app.base.disk_faults import is_disk_full
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say
-from app.base.trouble import Trouble
+from app.base.trouble import NeedsKey, NotThere, Trouble
 from app.engine.models import hub_token
 
 
@@ -64,9 +64,9 @@ def explain_fault(fault: Exception, repo: str, models: Path, endpoint: str | Non
     if isinstance(fault, OfflineModeIsEnabled):
         return Trouble(say("hub.offline", "Offline mode is on (HF_HUB_OFFLINE), so nothing can be downloaded. Restart Hearth without it."))
     if isinstance(fault, GatedRepoError) or status in (401, 403):
-        return Trouble(_explain_gate(repo, host), cure="token")
+        return NeedsKey(_explain_gate(repo, host), cure="token")
     if status == 404:
-        return Trouble(
+        return NotThere(
             say(
                 "hub.gone",
                 "{host} no longer has {repo}, or one of its files. Update Hearth; if you use a mirror, try another one (HF_ENDPOINT).",

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from app.base.duration import word_duration
 from app.base.proxies import refuse_socks
 from app.base.sentence import Sentence, Value, say
-from app.base.trouble import Trouble
+from app.base.trouble import NeedsKey, NotThere, Trouble
 from app.engine.models import hub, hub_faults, hub_token
 from app.engine.models.hub import Listing
 from app.engine.models.hub_child import Act, Ended, Found, HaltedError, Received, Tell, Waits, word_fault
@@ -29,12 +29,13 @@ T = TypeVar("T")
 
 def serve(tell: Tell, halted: threading.Event, act: Act, given: tuple[Any, ...]) -> None:
     """Do what was asked for, and say how it ended."""
+    without = None
     try:
         if act != "token":
             refuse_socks()
         match act:
             case "download":
-                Transfer(tell, halted, *given).run()
+                without = Transfer(tell, halted, *given).run()
             case "line":
                 check_line(*given)
             case "token":
@@ -42,7 +43,7 @@ def serve(tell: Tell, halted: threading.Event, act: Act, given: tuple[Any, ...])
     except Trouble as trouble:
         tell(Ended(trouble.sentence, trouble.cure))
     else:
-        tell(Ended())
+        tell(Ended(without=without))
 
 
 def check_line(models: Path, endpoint: str | None) -> None:
@@ -75,17 +76,20 @@ class Transfer:
         models: Path,
         title: Value,
         sources: Sequence[Source],
+        optional: Sequence[Source],
         endpoint: str | None,
         waits_s: Sequence[float],
         line_wait_s: float | None,
     ) -> None:
-        """`waits_s`: between attempts without new bytes; any received block starts the list again. `line_wait_s`: without a connection, look for
-        one so often until it is there; None: fail after `waits_s`."""
+        """`optional`: those of the sources that the model goes on without. `waits_s`: between attempts without new bytes; any received block starts
+        the list again. `line_wait_s`: without a connection, look for one so often until it is there; None: fail after `waits_s`."""
         self._tell, self._halted, self._models, self._title, self._sources = tell, halted, models, title, sources
         self._endpoint, self._waits_s, self._line_wait_s = endpoint, tuple(waits_s), line_wait_s
+        self._optional, self._gone = optional, dict[str, Sentence]()
         self._received, self._told, self._told_s = 0, 0, 0.0
 
-    def run(self) -> None:
+    def run(self) -> Sentence | None:
+        """Fetch it; return what did not come and is not needed."""
         try:
             self._fetch()
         except (HaltedError, Trouble):
@@ -93,26 +97,47 @@ class Transfer:
         except Exception as fault:
             traceback.print_exc()
             raise Trouble(word_fault(self._title, type(fault).__name__), cure="report") from fault
+        if not self._gone:
+            return None
+        return say(
+            "download.without",
+            "{model} works without {repos}, which could not be downloaded. {why}",
+            model=self._title,
+            repos=tuple(self._gone),
+            why=next(iter(self._gone.values())),
+        )
 
     def _fetch(self) -> None:
-        found = [
-            self._retry(source.repo, lambda source=source: hub.list_files(source, self._endpoint))  # type: ignore[misc]
-            for source in self._sources
-        ]
+        listed = [self._unless_gone(source, lambda source=source: self._list(source)) for source in self._sources]  # type: ignore[misc]
+        found = [each for each in listed if each is not None]
         blobs = tuple(dict.fromkeys((each.source.repo, file.etag, file.size_bytes) for each in found for file in each.files))
         self._tell(Found(blobs))
         hub.require_room(self._models, sum(size - count_bytes_here(self._models, repo, etag) for repo, etag, size in blobs))
-        for each in found:
-            self._fetch_files(each)
-        for each in found:
-            hub.link_snapshot(self._models, each)
+        fetched = [self._unless_gone(each.source, lambda each=each: self._fetch_files(each)) for each in found]  # type: ignore[misc]
+        for whole in fetched:
+            if whole is not None:
+                hub.link_snapshot(self._models, whole)
 
-    def _fetch_files(self, found: Listing) -> None:
+    def _unless_gone(self, source: Source, act: Callable[[], T]) -> T | None:
+        """Go on without what the model does not need, where the hub has it no longer or asks for a token: it does so for what is gone, too."""
+        try:
+            return act()
+        except (NotThere, NeedsKey) as gone:
+            if source not in self._optional:
+                raise
+            self._gone[source.repo] = gone.sentence
+            return None
+
+    def _list(self, source: Source) -> Listing:
+        return self._retry(source.repo, lambda: hub.list_files(source, self._endpoint))
+
+    def _fetch_files(self, found: Listing) -> Listing:
         for file in found.files:
             self._retry(
                 found.source.repo,
                 lambda file=file: hub.fetch(self._models, found, file, self._count_bytes, self._endpoint),  # type: ignore[misc]
             )
+        return found
 
     def _count_bytes(self, size_bytes: int) -> None:
         if self._halted.is_set():

@@ -16,7 +16,7 @@ from app.engine.models import hub as client
 from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
-from app.engine.models.model import Source
+from app.engine.models.model import Companion, Source
 from tests.support import downloaded
 from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
 from tests.support.hub import Fault, Hub, etag, serving
@@ -49,6 +49,24 @@ def test_the_sentence_and_its_cure_reach_whoever_asked(fetching: Downloads, hub:
     hub.faults["list"] = [Fault("status", 404, 9, {"X-Error-Code": "RepoNotFound"})]
     failed = fetched(fetching)
     assert failed.sentence is not None and (failed.state, failed.cure, failed.sentence.key) == ("failed", "models", "hub.gone")
+
+
+def test_what_a_model_can_do_without_keeps_nothing_from_coming(fetching: Downloads, hub: Hub, place: Home) -> None:
+    """A download failed wholly where the repository of a preview's decoder was gone."""
+    lost = {"maker/gone": None, "maker/empty": {"README.md": b"#"}, "maker/gated": {"config.json": b"{}", "x.safetensors": b"x"}}
+    hub.repos |= {repo: files for repo, files in lost.items() if files is not None}
+    hub.gated.add("maker/gated")
+    more = tuple(Companion(repo, Source(repo, ("config.json", "x.safetensors"), 9), optional=True) for repo in lost)
+    model = dataclasses.replace(MODEL, companions=(*MODEL.companions, *more))
+    status = fetched(fetching, model)
+    assert status.state == "done" and status.sentence is not None and status.sentence.key == "download.without"
+    assert all(repo in str(status.sentence) for repo in lost) and "no longer has maker/gone" in str(status.sentence)
+    assert status.done_bytes >= SIZE
+    checked(place)
+    found = on_disk.locate(place, model)
+    assert found is not None and not found.companions.keys() & lost.keys()
+    needed = dataclasses.replace(model, companions=(*MODEL.companions, *(dataclasses.replace(each, optional=False) for each in more)))
+    assert fetched(fetching, needed).state == "failed"
 
 
 @pytest.mark.slow

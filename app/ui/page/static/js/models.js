@@ -154,8 +154,9 @@ function update(card, each) {
   share.setAttribute("aria-valuenow", Math.round(done));
   share.setAttribute("aria-label", each.title);
   const how = card.querySelector(".h-how");
-  how.hidden = !open;
-  if (open) {
+  how.hidden = !open && !move?.sentence;
+  if (!open) text(how, move?.sentence ?? "");
+  else {
     const speed = open.rate ? `${decimal(open.rate / 1e6, 1)} MB/s` : "";
     const left = open.eta_s != null ? t("models.left", "{time} left", { time: time(open.eta_s) }) : "";
     const note = open.state === "running" ? open.sentence : "";
