@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from app import __version__
@@ -66,6 +67,14 @@ class Parser(argparse.ArgumentParser):
     def _name(self, action: argparse.Action) -> str:
         return action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
 
+    def refuse_unknown_options(self, words: Sequence[str]) -> None:
+        """Refuse an option that there is none of before its value is taken for an action or a name. An option may be cut short; a word with a blank is
+        none."""
+        for word in takewhile(lambda word: word != "--", words):
+            name = word.partition("=")[0]
+            if word.startswith("--") and " " not in word and not any(each.startswith(name) for each in self._option_string_actions):
+                self.refuse_unknown([word])
+
     def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
         near = get_close_matches(words[0].partition("=")[0], self._option_string_actions)
         if words[0].startswith("-") and near:
@@ -99,6 +108,7 @@ def read(given: Sequence[str], starts: Mapping[str, str]) -> argparse.Namespace:
         if name == given[0]:
             with pausing_collector(), skipping_stubs():
                 import_module(module).add_arguments(command)
+            command.refuse_unknown_options(given[1:])
     for name, help_ in starts.items():
         if name not in COMMANDS:
             commands.add_parser(name, help=help_)

@@ -75,6 +75,7 @@ def test_what_is_impossible_is_told_before_anything_starts(
         ("speak x --voice", "--voice needs a value after it.", "--voice 后面缺少一个值。"),
         ("paint x --bach 2", "There is no option --bach. Similar ones: --batch", "没有 --bach 这个选项。相近的有：--batch"),
         ("paint a boat", "paint does not know what to do with boat. See", "paint 不知道怎么处理 boat。请看"),
+        ("machines --pretend m1-8gb", "machines does not know what to do with --pretend. See", "machines 不知道怎么处理 --pretend。请看"),
         ("open --browser --no-browser", "not allowed with argument --browser. See", "not allowed with argument --browser。请看"),
     ],
 )
