@@ -47,6 +47,9 @@ ONE_WORD = {
 
 
 CHINESE = templates("zh")
+QUOTES = {"de": re.compile("„([^“{]+)“"), "ja": re.compile("「([^」{]+)」"), "zh": re.compile("“([^”{]+)”")}
+ELSEWHERE = {"help.prompt.negative", "help.prompt.order", "image.heic", "torch.macos"}
+"""What these quote is no name of the window's: an example, or what a phone or a system calls it."""
 OTHERS = [code for code in languages() if code != ENGLISH]
 """Each of these has a file of sentences."""
 
@@ -104,6 +107,15 @@ GERMAN_ONE_WORD = (
     r"[\w}]…", r"\.\.\.", r"[\d}]%", r'"',
 )  # fmt: skip
 """German sentences say these otherwise: see docs/words.md."""
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_what_is_quoted_is_called_so_in_the_window(code: str) -> None:
+    """Chinese sent people to a tab that has another name there."""
+    sentences = templates(code)
+    shown = {part.strip("….").casefold() for each in sentences.values() for part in (each, each.partition("：")[0])}
+    quoted = {(key, name) for key, each in sentences.items() if key not in ELSEWHERE for name in QUOTES[code].findall(each)}
+    assert len(quoted) > 20 and not {each for each in quoted if each[1].strip("….").casefold() not in shown}
 
 
 def test_german_has_one_word_for_one_thing() -> None:
