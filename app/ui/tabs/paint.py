@@ -164,8 +164,10 @@ class PaintTab:
         return restore_or_explain(restore, len(self.fields.restored), request)
 
     def _restore(self, found: PictureRequest, notes: Sequence[Sentence], request: gr.Request, ours: bool = False) -> list[Any]:
-        """Give values for the restored fields, and notes on what could not be restored. `ours`: it is of the shelf."""
-        model, missing = self.shared.find_model_again(found.model)
+        """Give values for the restored fields, and notes on what could not be restored. A model that is not here leaves the chosen one. `ours`: it
+        is of the shelf."""
+        again, missing = self.shared.find_model_again(found.model)
+        model = again or ("" if self.shared.guest else self.desk.settings.get("paint", {}).get("model", ""))
         loras, lost = (
             ("", tuple(Path(each.path).stem for each in found.loras)) if self.shared.guest else self.desk.loras.restore(found.loras, ours)
         )
@@ -197,7 +199,7 @@ class PaintTab:
         found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "", control=control, adapter=adapter)
         settings = self.fields.rows.restore(found).values()
         said = explain_restored([*missing, *notes], request)
-        return [found.prompt, found.negative, model, *settings, loras, said]
+        return [found.prompt, found.negative, again or gr.skip(), *settings, loras, said]
 
     def add_loras(self, files: list[str] | None, chosen: str, request: gr.Request) -> list[Any]:
         """Put uploaded files into the library and in use, and empty the field so that it takes others."""

@@ -18,7 +18,7 @@ from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import Asked, KindName
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.made_from import read_request
-from app.engine.models.catalog import OFFERED
+from app.engine.models.catalog import OFFERED, name_model
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
@@ -87,9 +87,14 @@ class JobTab:
         return found
 
     def find_model_again(self, model: str) -> tuple[str, tuple[Sentence, ...]]:
-        """Find the model of restored settings, by its id or by its name alone; say so where there is no one such model."""
-        installed = [id_ for _, id_ in model_choices(self.desk, self.kind, self.guest)]
-        found = [model] if model in installed else [id_ for id_ in installed if id_ and public_name(id_) == public_name(model)]
+        """Find the model of restored settings, by its id or by its name alone, as other programs write it too; say so where there is no one such
+        model."""
+        installed = [] if self.guest else self.desk.models.list_choices(self.kind)
+        if not model or any(id_ == model for _, id_ in installed):
+            return model, ()
+        wanted = public_name(model)
+        found = [id_ for _, id_ in installed if public_name(id_) == wanted]
+        found = found or [id_ for title, id_ in installed if wanted in (title, name_model(id_))]
         if len(found) == 1:
             return found[0], ()
         return "", (say("owner.model", "This was made with {model}. Choose the model to use.", model=public_name(model)),)

@@ -9,8 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from app.base.paths import assets
 from app.engine.jobs.outward import public_name, strip_paths
@@ -23,6 +25,7 @@ from app.engine.speech.text import voices
 from app.ui import window
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
+from tests.engine.models.test_found import SD15, write
 from tests.support.guests import desk_at
 from tests.support.speech_fixtures import write_clip
 
@@ -111,15 +114,28 @@ def own_painter(folder: Path) -> str:
 
 
 def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path) -> None:
-    """One of that name is taken; with none or two the page says which it was. Without a word the best that is here was chosen."""
+    """One of that name is taken; with none or two the page says which it was, and what is chosen stays."""
     dropped = tmp_path / "p.png"
     picture_settings.write(Image.new("RGB", (8, 8)), dropped, PICTURE, "mine")
     one, other = own_painter(tmp_path / "a" / "mine"), own_painter(tmp_path / "b" / "mine")
     with desk_at(tmp_path / "home") as desk:
         restored = listener(desk, "paint", "restore_dropped")
-        for here, chosen in (([one], one), ([], ""), ([one, other], "")):
+        for here, chosen in (([one], one), ([], gr.skip()), ([one, other], gr.skip())):
             desk.settings.put({"models": here})
             fields = restored(str(dropped), asked_by(OWNER))
             assert fields[0] == "a boat" and fields[2] == chosen
-            assert ("This was made with mine" in fields[-2]) == (not chosen)
+            assert ("This was made with mine" in fields[-2]) == (chosen != one)
             assert "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]
+
+
+@pytest.mark.parametrize(("told", "known"), [("Model: dreamy_1.5", True), ("Model: other", False), ("Version: v1.10.1", None)])
+def test_a_picture_of_a1111_keeps_or_finds_the_model(told: str, known: bool | None, tmp_path: Path) -> None:
+    """The best that is here was chosen in its place, for which neither its LoRAs nor its size are made; Paint refused them then."""
+    dropped, info, file = tmp_path / "p.png", PngInfo(), write(tmp_path / "models/dreamy_1.5.safetensors", SD15)
+    info.add_text("parameters", f"a boat\nSteps: 4, Sampler: Euler a, {told}")
+    Image.new("RGB", (8, 8)).save(dropped, pnginfo=info)
+    with desk_at(tmp_path / "home") as desk:
+        desk.settings.put({"models": [str(file)]})
+        fields = listener(desk, "paint", "restore_dropped")(str(dropped), asked_by(OWNER))
+        assert fields[0] == "a boat" and fields[2] == (str(file) if known else gr.skip())
+        assert ("This was made with other" in fields[-2]) == (known is False)

@@ -69,7 +69,7 @@ def read_json(text: str) -> RestoredSettings:
             loras=tuple(list_loras(told)),
             sampler=name_sampler(str(told.get(names.sampler) or ""), str(told.get(names.schedule) or "") if names.schedule else ""),
             numbers={"steps": told.get("steps"), "guidance": guidance, "seed": told.get("seed"), "width": width, "height": height},
-            model=PurePath(str(model.get("name", "") if isinstance(model, dict) else model)).stem,
+            model=str(model.get("name", "") if isinstance(model, dict) else model),
             strength=strength,
             from_picture=from_picture,
             guided=any(told.get(each) for each in ("controlnetmodel", "controlnets")),

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.base.bounded_json import Bounds, parse_json
-from app.base.sentence import Sentence, say, say_to_all
+from app.base.sentence import Sentence, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs import schedulers
+from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.jobs.settings import PICTURES, Setting, weight_of
+from app.engine.models.detect import name_path
 from app.engine.pictures.files.lora_tags import split_tags
 
 ADD_IMAGE: Final = say_to_all("restore.image", "This picture was made from another picture. Add that one yourself.")
@@ -39,6 +41,7 @@ class Found:
     """Hearth's names lead to what the program wrote; None where it has none."""
     sampler: str
     model: str
+    """Its file's name or path, as the program wrote it."""
     strength: Any
     from_picture: bool
     masked_only: bool = False
@@ -159,7 +162,7 @@ def read_comfyui(text: str) -> RestoredSettings:
                 "height": _read_plain(graph, latent, "height"),
             },
             sampler=name_sampler(str(sampler.get("sampler_name", "")), str(sampler.get("scheduler", ""))),
-            model=Path(named).stem,
+            model=named,
             strength=denoise,
             from_picture=isinstance(denoise, int | float) and denoise < 1,
             guided=any("ControlNetApply" in each for each in classes),
@@ -281,6 +284,7 @@ def restore(found: Found) -> RestoredSettings:
     loras = tuple(Lora(name, weight) for name, given in found.loras if (weight := _read_number(given, weight_of(name))) is not None)
     request = PictureRequest(
         found.prompt,
+        model=name_path(Path(public_name(found.model))),
         negative=found.negative,
         scheduler=scheduler if known else None,
         loras=loras,
@@ -293,8 +297,6 @@ def restore(found: Found) -> RestoredSettings:
 
 
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
-    if found.model:
-        yield say("owner.model", "This was made with {model}. Choose the model to use.", model=found.model)
     if found.from_picture:
         yield ADD_IMAGE
     if found.guided:

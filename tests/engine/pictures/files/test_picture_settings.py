@@ -70,6 +70,7 @@ def test_reads_a1111(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", parameters=A1111))
     assert restored.request == PictureRequest(
         "masterpiece, a castle: on a hill \nwith two lines",
+        model="v1-5-pruned",
         negative="blurry, bad hands,\nextra fingers",
         steps=30,
         scheduler="DPM++ 2M Karras",
@@ -79,7 +80,7 @@ def test_reads_a1111(tmp_path: Path) -> None:
         height=768,
         loras=(Lora("ink_wash", 0.8),),
     )
-    assert keys(restored) == ["owner.model", "restore.lost"]
+    assert keys(restored) == ["restore.lost"]
 
 
 def test_reads_a1111_of_old_of_jpeg_and_with_what_does_not_fit(tmp_path: Path) -> None:
@@ -111,6 +112,7 @@ def test_reads_comfyui(tmp_path: Path) -> None:
     restored = picture_settings.read(write_text(tmp_path / "p.png", prompt=json.dumps(COMFY), workflow="{}"))
     assert restored.request == PictureRequest(
         "a glass bottle",
+        model="v1-5-pruned-emaonly",
         negative="text, watermark",
         steps=20,
         guidance=8.0,
@@ -119,7 +121,7 @@ def test_reads_comfyui(tmp_path: Path) -> None:
         height=640,
         loras=(Lora("ink.safetensors"),),
     )
-    assert keys(restored) == ["owner.model", "restore.guide", "restore.number"], "its seed has more than 32 bits"
+    assert keys(restored) == ["restore.guide", "restore.number"], "its seed has more than 32 bits"
 
 
 @pytest.mark.parametrize("kind", ["conditioning", "text"])
@@ -163,39 +165,44 @@ FOOOCUS = {
     "seed": "7", "steps": 30, "styles": "['Fooocus V2']", "version": "Fooocus v2.5.0",
 }  # fmt: skip
 SWARM = {"sui_image_params": {
-    "prompt": "a bottle", "negativeprompt": "ugly", "model": "sd_xl_base.safetensors", "seed": 7, "steps": 30, "cfgscale": 4.0,
+    "prompt": "a bottle", "negativeprompt": "ugly", "model": "OfficialStableDiffusion/sd_xl_base_1.0.safetensors", "seed": 7, "steps": 30, "cfgscale": 4.0,
     "width": 1152, "height": 896, "sampler": "euler_ancestral", "scheduler": "normal", "loras": ["offset"], "loraweights": ["0.1"],
 }}  # fmt: skip
 INVOKE = {
     "generation_mode": "sdxl_txt2img", "positive_prompt": "a bottle", "negative_prompt": "ugly", "width": 1152, "height": 896, "seed": 7,
-    "cfg_scale": 4.0, "steps": 30, "scheduler": "dpmpp_2m_k", "model": {"name": "sd_xl_base", "hash": "x"},
+    "cfg_scale": 4.0, "steps": 30, "scheduler": "dpmpp_2m_k", "model": {"name": "sd_xl_base_1.0", "hash": "x"},
     "loras": [{"model": {"name": "offset"}, "weight": 0.1}],
 }  # fmt: skip
 
 
 def test_reads_comfyuis_templates_of_flux_and_sd3(tmp_path: Path) -> None:
     flux = picture_settings.read(write_text(tmp_path / "f.png", prompt=json.dumps(FLUX)))
-    assert flux.request == PictureRequest(
-        "cute anime girl", steps=20, guidance=3.5, scheduler="Euler", seed=219670278, width=1024, height=768
-    ) and keys(flux) == ["owner.model"]
+    assert (
+        flux.request
+        == PictureRequest(
+            "cute anime girl", model="flux1-dev", steps=20, guidance=3.5, scheduler="Euler", seed=219670278, width=1024, height=768
+        )
+        and keys(flux) == []
+    )
     sd3 = picture_settings.read(write_text(tmp_path / "s.png", prompt=json.dumps(SD3)))
     assert sd3.request == PictureRequest(
-        "a bottle", negative="blurry", steps=28, guidance=4.5, scheduler="DPM++ 2M", seed=7, width=1024, height=1024
+        "a bottle", model="sd3.5_medium", negative="blurry", steps=28, guidance=4.5, scheduler="DPM++ 2M", seed=7, width=1024, height=1024
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "sampler"),
+    ("text", "model", "sampler"),
     [
-        ({"parameters": FOOOCUS}, "DPM++ 2M SDE Karras"),
-        ({"parameters": SWARM}, "Euler a"),
-        ({"invokeai_metadata": INVOKE}, "DPM++ 2M Karras"),
+        ({"parameters": FOOOCUS}, "juggernautXL_v8", "DPM++ 2M SDE Karras"),
+        ({"parameters": SWARM}, "sd_xl_base_1.0", "Euler a"),
+        ({"invokeai_metadata": INVOKE}, "sd_xl_base_1.0", "DPM++ 2M Karras"),
     ],
 )
-def test_reads_what_fooocus_swarmui_and_invokeai_store_as_json(text: dict[str, Any], sampler: str, tmp_path: Path) -> None:
+def test_reads_what_fooocus_swarmui_and_invokeai_store_as_json(text: dict[str, Any], model: str, sampler: str, tmp_path: Path) -> None:
     path = write_text(tmp_path / "p.png", **{name: json.dumps(value) for name, value in text.items()})
     assert picture_settings.read(path).request == PictureRequest(
         "a bottle",
+        model=model,
         negative="ugly",
         steps=30,
         guidance=4.0,
@@ -260,23 +267,23 @@ INVOKE_FLUX = {
     ("name", "text", "request_", "notes"),
     [
         ("parameters", FORGE, PictureRequest(
-            "a lighthouse in fog", steps=20, guidance=3.5, seed=42, width=896, height=1152, scheduler="Euler"), ["owner.model"]),
+            "a lighthouse in fog", model="flux1-dev-Q8_0", steps=20, guidance=3.5, seed=42, width=896, height=1152, scheduler="Euler"), []),
         ("parameters", A1111_TODAY, PictureRequest(
-            "a lighthouse, (fog:1.2)", negative="blurry", steps=25, guidance=7.0, seed=7, width=512, height=768, scheduler="DPM++ 2M Karras",
-            upscale=2, hires=True, hires_strength=0.45), ["owner.model", "restore.lost"]),
+            "a lighthouse, (fog:1.2)", model="v1-5-pruned", negative="blurry", steps=25, guidance=7.0, seed=7, width=512, height=768,
+            scheduler="DPM++ 2M Karras", upscale=2, hires=True, hires_strength=0.45), ["restore.lost"]),
         ("prompt", KLEIN, PictureRequest(
-            "a lighthouse in fog", steps=4, guidance=1.0, seed=42, width=1024, height=768, scheduler="Euler"), ["owner.model"]),
+            "a lighthouse in fog", model="flux-2-klein-4b", steps=4, guidance=1.0, seed=42, width=1024, height=768, scheduler="Euler"), []),
         ("prompt", ENLARGED, PictureRequest(
-            "a glass bottle", negative="text, watermark", steps=20, guidance=8.0, seed=7, width=512, height=640, scheduler="DPM++ 2M Karras",
-            loras=(Lora("ink.safetensors"),)), ["owner.model", "restore.guide", "restore.lost"]),
+            "a glass bottle", model="v1-5-pruned-emaonly", negative="text, watermark", steps=20, guidance=8.0, seed=7, width=512, height=640,
+            scheduler="DPM++ 2M Karras", loras=(Lora("ink.safetensors"),)), ["restore.guide", "restore.lost"]),
         ("parameters", FOOOCUS_255, PictureRequest(
-            "a bottle", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
-            scheduler="DPM++ 2M SDE"), ["owner.model", "restore.lost"]),
+            "a bottle", model="juggernautXL_v8", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
+            scheduler="DPM++ 2M SDE"), ["restore.lost"]),
         ("parameters", SWARM_STARTED, PictureRequest(
-            "a bottle", steps=16, guidance=3.5, seed=7, width=1248, height=1824, strength=0.6),
-            ["owner.model", "restore.image", "restore.lost", "restore.sampler"]),
+            "a bottle", model="flux1-dev", steps=16, guidance=3.5, seed=7, width=1248, height=1824, strength=0.6),
+            ["restore.image", "restore.lost", "restore.sampler"]),
         ("invokeai_metadata", INVOKE_FLUX, PictureRequest(
-            "a lake", steps=30, guidance=4.0, seed=3, width=1360, height=768, scheduler="Euler"), ["owner.model"]),
+            "a lake", model="FLUX Dev", steps=30, guidance=4.0, seed=3, width=1360, height=768, scheduler="Euler"), []),
     ],
 )  # fmt: skip
 def test_reads_what_each_tool_writes_today(name: str, text: Any, request_: PictureRequest, notes: list[str], tmp_path: Path) -> None:
@@ -312,7 +319,7 @@ def test_other_programs_always_find_a_sampler(tmp_path: Path) -> None:
     text = picture_settings.read_text(tmp_path / "p.png")
     assert "Sampler: Automatic" in text
     restored = foreign_settings.read_a1111(text)
-    assert restored.request.scheduler is None and keys(restored) == ["owner.model"]
+    assert restored.request.scheduler is None and keys(restored) == []
 
 
 def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:
