@@ -146,7 +146,7 @@ PICTURES: Final = _by_name(
     Setting("batch", say_to_all("setting.batch", "number of pictures"), say("paint.batch", "Pictures"), range=(1, 16), whole=True, slider=(1, 8, 1),
             option="how many pictures; the seed goes up by 1 for each"),
     Setting("upscale", say_to_all("setting.upscale", "upscale"), say("paint.upscale", "Upscale"), range=(1, 4), whole=True,
-            choices={1: "1x", 2: "2x", 4: "4x"}, option="how many times larger the picture is saved"),
+            choices={1: "1x", 2: "2x", 3: "3x", 4: "4x"}, option="how many times larger the picture is saved"),
     Setting("enlarger", say_to_all("setting.enlarger", "enlarger"), say("paint.enlarger", "Enlarger"),
             say("paint.enlarger-how", "What Upscale enlarges by."), choices=ENLARGERS, open=True,
             option="by which network --upscale enlarges; Hearth's own without it"),

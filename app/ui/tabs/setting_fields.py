@@ -53,7 +53,10 @@ class SettingFields:
     def restore(self, request: Request) -> dict[str, Any]:
         """Return what the fields show of a request; a slider stays where it is if the model chose."""
         values = {name: (self.rows[name], getattr(request, self.rows[name].field)) for name in self.built}
-        return {name: gr.skip() if value is None and each.slider else each.show(value) for name, (each, value) in values.items()}
+        return {
+            name: gr.skip() if value is None and each.slider else reach(self.built[name], each.show(value))
+            for name, (each, value) in values.items()
+        }
 
 
 def build_field(setting: Setting, value: Any, id_: str) -> Component:
@@ -67,6 +70,13 @@ def build_field(setting: Setting, value: Any, id_: str) -> Component:
     if setting.range is not None:
         return gr.Number(value, **words)
     return gr.Checkbox(value, **words)
+
+
+def reach(field: Component, value: Any) -> Any:
+    """Return what sets a field to a value. A slider is made to reach one that a command or a program asked for: Gradio takes no other from it."""
+    if not isinstance(field, gr.Slider) or not isinstance(value, int | float) or field.minimum <= value <= field.maximum:
+        return value
+    return gr.update(value=value, minimum=min(field.minimum, value), maximum=max(field.maximum, value))
 
 
 def read_whole(value: Any) -> Any:

@@ -26,6 +26,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for, redact_sentences
 from app.ui.state.models_desk import TABS
 from app.ui.state.person import who
+from app.ui.tabs.setting_fields import reach
 
 QUICK: Final[Mapping[str, Any]] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Actions use it: a double click runs once."""
@@ -77,7 +78,7 @@ class JobTab:
         now = {name: field.value for name, field in fields.items()} | saved
         models = model_choices(self.desk, self.kind)
         chosen = now["model"] if now["model"] in [id_ for _, id_ in models] else ""
-        return [gr.update(choices=models, value=chosen) if name == "model" else now[name] for name in fields]
+        return [gr.update(choices=models, value=chosen) if name == "model" else reach(field, now[name]) for name, field in fields.items()]
 
     def read_request_of(self, number: int, wanted: type[Asked], request: gr.Request) -> Asked:
         """Return the request, of this tab's kind, that a creation was made from."""
@@ -200,7 +201,7 @@ class SavedSettings:
 
     def apply_preset(self, choice: str | None, request: gr.Request) -> list[Any]:
         wanted = presets.find_values(self.desk.settings, self.tab, choice) if who(request).owner else {}
-        return [wanted.get(name, gr.skip()) for name in self.fields]
+        return [reach(field, wanted.get(name, gr.skip())) for name, field in self.fields.items()]
 
     def save_preset(self, values: dict[Any, Any], request: gr.Request) -> tuple[Any, str]:
         asked = {name: values[field] for name, field in self.fields.items()}

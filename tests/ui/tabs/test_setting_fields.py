@@ -79,6 +79,24 @@ def test_a_field_asks_for_its_value_and_shows_it_again(fields: SettingFields) ->
         check_settings(Warm("a", **fields.read(values | {fields["warmth"]: "much"})), TABLE)
 
 
+@pytest.mark.parametrize("asked", [100, 3, 50])
+def test_a_slider_reaches_what_a_command_asked_for(fields: SettingFields, asked: int) -> None:
+    """Gradio refused such a value, in English, when the restored settings were sent: nothing was begun."""
+    shown = fields.restore(Warm("a", warmth_percent=asked))["warmth"]
+    changed = {name: each for name, each in shown.items() if name != "__type__"} if isinstance(shown, dict) else {"value": shown}
+    after = gr.Slider(**{**fields["warmth"].constructor_args, **changed, "render": False})  # as Gradio makes it of an update
+    assert after.preprocess(asked) == asked and after.value == asked
+    assert (after.minimum, after.maximum) == (min(10, asked), max(90, asked))
+
+
+@pytest.mark.parametrize("table", [SPEECH, PICTURES])
+def test_what_a_list_lacks_cannot_be_asked_for(table: Rows) -> None:
+    """Three times as large could be asked for, by a picture of A1111 too, and Paint's list refused it."""
+    for each in table.values():
+        if each.choices and each.range is not None:
+            assert set(each.choices) == set(range(int(each.range[0]), int(each.range[1]) + 1))
+
+
 def test_a_row_is_in_presets_and_saved_values() -> None:
     assert presets.list_as_made(Warm, TABLE)["warmth"] == 40
     schema = TypeAdapter(TypedDict("Values", list_types(TABLE), total=False))  # type: ignore[operator]  # mypy takes the class for its special form
