@@ -72,9 +72,11 @@ def keep_creations(desk: Desk) -> None:
         keep_creation(desk, SpeechRequest("hello"), name)
 
 
-def keep_creation(desk: Desk, request: Request, name: str) -> Creation:
-    job = desk.keeper.journal.queue(request, desk.machine.read_choice(OWNER))
-    desk.keeper.journal.withdraw(job.id)
+def keep_creation(desk: Desk, request: Request, name: str, of: str = "") -> Creation:
+    """Put a result on the shelf. `of`: the job that it is of, where there is one."""
+    job = desk.keeper.journal.get(of) if of else desk.keeper.journal.queue(request, desk.machine.read_choice(OWNER))
+    if not of:
+        desk.keeper.journal.withdraw(job.id)
     folder = desk.keeper.folder(job.id)
     folder.mkdir(parents=True)
     if name.endswith(".wav"):

@@ -233,6 +233,18 @@ class Shelf:
         )
         return self._read_all(rows)
 
+    def find_newest(self, job: str) -> Creation | None:
+        """Find the newest result of a script, also after it was edited; a whole one before one that was stopped."""
+        jobs = {job}
+        for each, source in self._read_sources().items():  # in the order in which they came
+            if source in jobs:
+                jobs.add(each)
+        rows = self._db.query(
+            "SELECT * FROM creations WHERE binned_s IS NULL AND job IN (SELECT value FROM json_each(?)) ORDER BY whole DESC, id DESC LIMIT 1",
+            json.dumps([*jobs]),
+        )
+        return next(iter(self._read_all(rows)), None)
+
     def _list_chain(self, job: str) -> list[str]:
         """List the jobs from which one goes on, the last first."""
         sources, chain = self._read_sources(), list[str]()

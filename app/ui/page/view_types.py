@@ -448,6 +448,17 @@ class ChapterView(TypedDict):
     seconds: float
     letters: int
     ticked: bool
+    state: Literal["", "waits", "now", "done", "cut"]
+    creation: int
+    """Its newest result; 0 where there is none."""
+
+
+class NameView(TypedDict):
+    """Who seems to speak in a book."""
+
+    name: str
+    count: int
+    voiced: bool
 
 
 class BookView(TypedDict, total=False):
@@ -458,6 +469,10 @@ class BookView(TypedDict, total=False):
     note: str
     most: int
     chapters: list[ChapterView]
+    names: list[NameView]
+    voiced_most: int
+    invents: bool
+    """The model makes a voice up for each chapter where none is chosen."""
 
 
 class HelpLineView(TypedDict):

@@ -442,6 +442,14 @@ interface ChapterView {
   seconds: number;
   letters: number;
   ticked: boolean;
+  state: "" | "waits" | "now" | "done" | "cut";
+  creation: number;
+}
+
+interface NameView {
+  name: string;
+  count: number;
+  voiced: boolean;
 }
 
 interface BookView {
@@ -450,6 +458,9 @@ interface BookView {
   note?: string;
   most?: number;
   chapters?: ChapterView[];
+  names?: NameView[];
+  voiced_most?: number;
+  invents?: boolean;
 }
 
 interface HelpLineView {

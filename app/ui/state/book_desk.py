@@ -1,23 +1,49 @@
-"""The book that the owner has open: its chapters, and those that are ticked. In memory alone: what is begun of it is jobs like any other."""
+"""The book that the owner has open: its chapters, those that are ticked, who speaks in it, and what of it is spoken. The book itself is in memory alone:
+what is begun of it is jobs like any other, which are found again by a chapter's words."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import IO, Final
+import hashlib
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Final, Literal
 
 from app.base.sentence import say
-from app.base.trouble import BadRequest
-from app.engine.jobs.request import SpeechRequest
-from app.engine.speech.book.book import Book
+from app.base.trouble import BadRequest, Trouble
+from app.engine.jobs.request import Actor, SpeechRequest
+from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
-from app.engine.speech.text.cast_script import keep_used
+from app.engine.speech.text.cast_script import keep_used, list_actors
+from app.engine.speech.text.cast_tags import NARRATOR, find_tags
+from app.engine.speech.text.said_by import count_quotes, find_quotes, put_tags
+from app.engine.speech.text.script import parse_script
+from app.engine.speech.text.voices import settle_voices
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER
 
 CHAPTERS_MOST: Final = 200
 """No more are begun at once: each is a job, and the queue takes a few more."""
+NAMES_MOST: Final = 40
+"""So many names are offered a voice, those that speak most."""
+VOICED_MOST: Final = 12
+"""So many get one at first: who hardly speaks is read by the narrator unless ticked."""
+SAVED: Final = "spoken_chapters"
+"""The key of the settings that keeps which job spoke a chapter, by its words."""
+SAVED_MOST: Final = 2_000
+State = Literal["", "waits", "now", "done", "cut"]
+_STATES: Final[Mapping[str, State]] = {"queued": "waits", "running": "now", "stopped": "cut", "interrupted": "cut", "failed": "cut"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """How far a chapter is. `creation`: its newest result on the shelf, 0 if there is none."""
+
+    state: State = ""
+    creation: int = 0
 
 
 @dataclass(slots=True)
@@ -26,26 +52,56 @@ class BookDesk:
     book: Book | None = None
     ticked: tuple[int, ...] = ()
     """Chapters' places count from 0."""
+    speakers: Mapping[str, int] = field(default_factory=dict)
+    """These seem to speak, with the number of their quotes."""
+    voiced: tuple[str, ...] = ()
+    """A person gave these voices of their own; the narrator reads the rest."""
+    lasts_s: dict[str, list[float]] = field(default_factory=dict)
+    """By model: each chapter takes so long by forecast."""
 
     def open(self, file: IO[bytes], name: str) -> None:
         self.book = read_book(file, name)
-        self.ticked = tuple(range(len(self.book.chapters)))
+        found = count_quotes(each.text for each in self.book.chapters)
+        self.speakers, self.lasts_s = dict([*found.items()][:NAMES_MOST]), {}
+        spoken = self.list_spoken()
+        left = tuple(place for place, each in enumerate(spoken) if each.state in ("", "cut"))
+        self.ticked = left or tuple(range(len(spoken)))
+        self.voiced = self._find_voiced()
 
     def close(self) -> None:
-        self.book, self.ticked = None, ()
+        self.book, self.ticked, self.speakers, self.voiced = None, (), {}, ()
 
     def tick(self, places: Sequence[int]) -> None:
         chapters = self.book.chapters if self.book else ()
         self.ticked = tuple(sorted({place for place in places if 0 <= place < len(chapters)}))
 
+    def give_voices(self, names: Collection[str]) -> None:
+        """Give these names voices of their own, of those that were found."""
+        self.voiced = tuple(name for name in self.speakers if name in names)
+
+    def measure(self, model: str) -> list[float]:
+        """Return how many seconds of speech each chapter is in a model's voice."""
+        if model not in self.lasts_s:
+            limits = self.jobs.find_limits(model)
+            self.lasts_s[model] = [parse_script(each.script, limits).seconds_estimate for each in (self.book.chapters if self.book else ())]
+        return self.lasts_s[model]
+
+    def list_spoken(self) -> list[Spoken]:
+        """Tell of each chapter how far it is, wherever it was begun."""
+        return [self._find_spoken(job) for job in self._list_jobs()]
+
     def list_scripts(self) -> list[str]:
         """Return the scripts of the ticked chapters."""
         if self.book is None or not self.ticked:
             raise BadRequest(say("book.none", "No chapter is ticked. Tick those to be spoken."))
-        return [self.book.chapters[place].script for place in self.ticked]
+        return [self._write_script(self.book.chapters[place]) for place in self.ticked]
+
+    def list_cast(self, model: str, cast: tuple[Actor, ...]) -> tuple[Actor, ...]:
+        """Return who speaks in the book, the narrator first, as chosen so far; nobody where all of it has one voice."""
+        return list_actors((NARRATOR, *self.voiced), model, cast) if self.voiced else ()
 
     def begin(self, asked: SpeechRequest) -> None:
-        """Queue the ticked chapters, a job each, spoken as `asked` says."""
+        """Queue the ticked chapters, a job each, spoken as `asked` says: with one seed, and each name with one voice in all of them."""
         scripts = self.list_scripts()
         if len(scripts) > CHAPTERS_MOST:
             raise BadRequest(
@@ -53,4 +109,59 @@ class BookDesk:
                     "book.many", "At most {most} chapters can be begun at once. Untick some, and speak them afterwards.", most=CHAPTERS_MOST
                 )
             )
-        self.jobs.begin_together([keep_used(dataclasses.replace(asked, text=text)) for text in scripts], OWNER)
+        if asked.seed is None:
+            asked = dataclasses.replace(asked, seed=random.randrange(SEED_LIMIT))
+        if self.voiced:
+            asked = self._settle(asked)
+        begun = self.jobs.begin_together([keep_used(dataclasses.replace(asked, text=text)) for text in scripts], OWNER)
+        self._remember(dict(zip((key_of(self.book.chapters[place]) for place in self.ticked), begun, strict=True)) if self.book else {})
+
+    def _settle(self, asked: SpeechRequest) -> SpeechRequest:
+        """Return what is asked for with a voice for each name, so that it does not hang on who else speaks in a chapter."""
+        model = self.jobs.models.resolve("speech", asked.model, OWNER)
+        actors = list_actors((NARRATOR, *self.voiced), model, asked.cast, asked.voice)
+        settled = settle_voices(actors, self.jobs.find_limits, lambda id_: self.jobs.models.list_voices(id_, OWNER))
+        return dataclasses.replace(asked, model=model, cast=settled, voice=None)
+
+    def _write_script(self, chapter: Chapter) -> str:
+        """Return a chapter with tags, also where the narrator speaks alone; one that has tags already as it is."""
+        script = chapter.script
+        if not self.voiced or find_tags(script):
+            return script
+        quotes = find_quotes(script, self.voiced)
+        return put_tags(script, quotes) if quotes else f"[{NARRATOR}] {script}"
+
+    def _list_jobs(self) -> Iterator[str]:
+        """Yield which job spoke each chapter, or is to; empty where none did."""
+        saved = self.jobs.settings.get(SAVED, {})
+        for each in self.book.chapters if self.book else ():
+            yield saved.get(key_of(each), "")
+
+    def _find_spoken(self, job: str) -> Spoken:
+        known = self.jobs.keeper.journal.find(job) if job else None
+        if known is None:
+            return Spoken()
+        made = self.jobs.keeper.shelf.find_newest(job)
+        if known.state == "finished":
+            return Spoken("done", made.id) if made is not None else Spoken()
+        return Spoken(_STATES[known.state], made.id if made is not None else 0)
+
+    def _find_voiced(self) -> tuple[str, ...]:
+        """Return who had a voice where this book was spoken before."""
+        for job in filter(None, self._list_jobs()):
+            known = self.jobs.keeper.journal.find(job)
+            if known is not None and isinstance(known.request, SpeechRequest) and known.request.cast:
+                return tuple(name for name in self.speakers if name in {each.name for each in known.request.cast})
+        return ()
+
+    def _remember(self, begun: Mapping[str, str]) -> None:
+        def add(saved: dict[str, str]) -> dict[str, str]:
+            others = {key: job for key, job in saved.items() if key not in begun}
+            return dict([*others.items(), *begun.items()][-SAVED_MOST:])
+
+        with contextlib.suppress(Trouble):  # then only a book that is opened again does not know of it
+            self.jobs.settings.change(SAVED, {}, add)
+
+
+def key_of(chapter: Chapter) -> str:
+    return hashlib.sha256(chapter.script.encode()).hexdigest()[:32]

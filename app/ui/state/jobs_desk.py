@@ -192,14 +192,15 @@ class JobsDesk:
             with contextlib.suppress(Trouble):  # then only a restart forgets it
                 self.settings.put({GRID_SAVED: dataclasses.asdict(grid)})
 
-    def begin_together(self, requests: Sequence[SpeechRequest], person: Person) -> None:
-        """Queue jobs that are stopped together, all of them or none."""
+    def begin_together(self, requests: Sequence[SpeechRequest], person: Person) -> tuple[str, ...]:
+        """Queue jobs that are stopped together, all of them or none; return them."""
         more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
         begun = self._begin_all(requests, person, more)
         self.chapters = Chapters(begun, tuple(self.parse(each).estimate_seconds(each.speed) for each in requests))
         self.latest[person.name, "speech"] = begun[0]
         with contextlib.suppress(Trouble):  # then only a restart forgets it
             self.settings.put({CHAPTERS_SAVED: dataclasses.asdict(self.chapters)})
+        return begun
 
     def begin_list(self, requests: Sequence[PictureRequest], person: Person) -> None:
         """Queue a job for each prompt of a list, all of them or none; they are stopped together."""
@@ -256,13 +257,15 @@ class JobsDesk:
         return self.keeper.get_progress(job) if job else None
 
     def stop(self, kind: str, person: Person) -> None:
-        """Stop the current job; if it was begun together with others, as those of a grid, all of them."""
+        """Stop the current job, and show it; if it was begun together with others, as those of a grid, all of them."""
         job = self.find_current(kind, person)
         grid = self.grids.get(person.name)
         groups = ([*chain(*grid.jobs)] if grid else [], self.chapters.jobs, self.listed)
         for each in reversed(next((group for group in groups if job in group), [job])):
             if each:
                 self.keeper.stop(each)
+        if job:
+            self.latest[person.name, kind] = job
 
     def redo_part(self, index: int, person: Person) -> str:
         """Speak one part of the last script again."""
@@ -458,9 +461,11 @@ class JobsDesk:
             raise Trouble(say_to_all("queue.begun", "The job began before it could be removed, and runs on. To end it, press Stop."))
 
     def resume(self, job: str) -> None:
-        """Resume an interrupted job and show it in its tab again."""
+        """Resume an interrupted or stopped job and show it in its tab again; with a chapter those that were stopped with it."""
         known = self.keeper.journal.get(job)
-        self.keeper.resume(job)
+        for each in self.chapters.jobs if job in self.chapters.jobs else (job,):
+            if each == job or ((other := self.keeper.journal.find(each)) is not None and other.state == "stopped" == known.state):
+                self.keeper.resume(each)
         self.measuring.give_way()
         self.hearing.give_way()
         self.latest[known.owner, known.request.kind] = job

@@ -164,6 +164,7 @@ class SettingsValues(TypedDict, total=False):
     presets: Presets
     grid: GridValues
     chapters: ChaptersValues
+    spoken_chapters: dict[str, Words]
     drafts: dict[str, Words | list[Words]]
     before: BeforeValues
     greeted: bool

@@ -11,10 +11,10 @@ from starlette.responses import JSONResponse, Response
 from app.base.sentence import say
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import CHAPTERS_MOST
-from app.engine.speech.text.script import parse_script
 from app.ui.page.translate import Language, language, translate
 from app.ui.page.view_types import BookView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
+from app.ui.state.book_desk import NAMES_MOST, VOICED_MOST
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 
@@ -22,6 +22,7 @@ from app.ui.state.person import OWNER
 class BookAsked(Asked):
     act: Word
     chapters: list[int] = Field([], max_length=CHAPTERS_MOST)
+    names: list[Word] = Field([], max_length=NAMES_MOST)
 
 
 def book_view(desk: Desk, spoken: Language) -> BookView:
@@ -29,17 +30,28 @@ def book_view(desk: Desk, spoken: Language) -> BookView:
     book = desk.book.book
     if book is None:
         return {}
-    limits = desk.models.read_limits(desk.models.resolve("speech", None, OWNER))[1]
-    lasts = [parse_script(each.script, limits).seconds_estimate for each in book.chapters]
+    model = desk.models.resolve("speech", None, OWNER)
+    limits = desk.models.read_limits(model)[1]
+    chapters = zip(book.chapters, desk.book.measure(model), desk.book.list_spoken(), strict=True)
     return {
         "title": book.title,
         "author": book.author,
         "note": translate(book.note, spoken) if book.note is not None else "",
         "most": TEXT_MOST,
         "chapters": [
-            {"title": each.title or each.text[:60], "seconds": seconds, "letters": len(each.script), "ticked": place in desk.book.ticked}
-            for place, (each, seconds) in enumerate(zip(book.chapters, lasts, strict=True))
+            {
+                "title": each.title or each.text[:60],
+                "seconds": seconds,
+                "letters": len(each.script),
+                "ticked": place in desk.book.ticked,
+                "state": spoken.state,
+                "creation": spoken.creation,
+            }
+            for place, (each, seconds, spoken) in enumerate(chapters)
         ],
+        "names": [{"name": name, "count": count, "voiced": name in desk.book.voiced} for name, count in desk.book.speakers.items()],
+        "voiced_most": VOICED_MOST,
+        "invents": limits.imitates and not (limits.usual or limits.brought),
     }
 
 
@@ -55,10 +67,13 @@ async def open_or_send(desk: Desk, request: Request) -> Response:
 
 
 def use_book(desk: Desk, request: Request, asked: BookAsked) -> Response:
-    """Tick these chapters, to be spoken; return them as a script; or close the book."""
+    """Tick these chapters, to be spoken; give names of the book voices of their own; return the chapters as a script; or close the book."""
     if asked.act == "close":
         desk.book.close()
         return JSONResponse({})
+    if asked.act == "voices":
+        desk.book.give_voices(asked.names)
+        return JSONResponse(book_view(desk, language(request)))
     desk.book.tick(asked.chapters)
     if asked.act != "script":
         return JSONResponse({})

@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import time
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import gradio as gr
 from pydantic import Field
@@ -34,6 +35,7 @@ from app.engine.models.model_names import word_name
 from app.engine.speech.book.book import TITLE_MOST
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.recode import add_cover, recode
+from app.engine.speech.sound.sound import Chapter
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.view_types import AlbumView, CreationView, KeptPartsView, MadeView, NamedModelView, ShelfView, ToldView
@@ -95,6 +97,8 @@ class ExportAsked(Asked):
     audiobook: str | None = None
     mp3: str | None = None
     """The one sound that is selected becomes an MP3, with the picture selected beside it as its cover."""
+    each: Literal["", "mp3", "flac"] = ""
+    """Each sound becomes a file of this format, numbered, as chapters of one book."""
     settings: str | None = None
     title: Word = ""
 
@@ -177,13 +181,15 @@ def empty_bin(desk: Desk, request: Request) -> Response:
 
 
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
-    """Send the selected creations as one zip, with a text of the settings beside each if that is asked for, or, of speech, one audiobook or MP3; it is
-    deleted once it is sent."""
+    """Send the selected creations as one zip, with a text of the settings beside each if that is asked for, or, of speech, one audiobook, one MP3 or a
+    zip of chapters; it is deleted once it is sent."""
     ids, title = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)], asked.title.strip()[:TITLE_MOST]
     target = desk.make_upload_folder() / ("hearth.zip" if asked.audiobook is None else "audiobook.m4b")
     try:
         if asked.mp3 is not None:
             target = export_mp3(desk, ids, target.parent, title)
+        elif asked.each:
+            export_chapters(desk, ids, target, asked.each, title)
         elif asked.audiobook is None:
             spoken = language(request)
             desk.keeper.shelf.export(ids, target, None if asked.settings is None else lambda each: describe(desk, each, spoken))
@@ -193,8 +199,7 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
         shutil.rmtree(target.parent, ignore_errors=True)
         raise
     clean_up = BackgroundTask(shutil.rmtree, target.parent, ignore_errors=True)
-    called = target.name if asked.mp3 is None else name_file(target, title, target.suffix)
-    return FileResponse(target, filename=called, background=clean_up)
+    return FileResponse(target, filename=name_file(target, title, target.suffix), background=clean_up)
 
 
 def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
@@ -218,7 +223,7 @@ def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
 
 
 def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = "") -> None:
-    """Join spoken creations in the order they were made, each a chapter. The cover is the picture that is selected with them; the open book lends
+    """Join spoken creations in their order, each a chapter. The cover is the picture that is selected with them; the open book lends
     its author, and title and cover where there are none."""
     spoken, drawn = choose_sounds(desk, ids)
     if not spoken:
@@ -229,6 +234,22 @@ def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = 
     author, cover = (book.author, book.cover) if book else ("", b"")
     labels = Labels(title or (book.title if book else chapters[0].title), author, credit, drawn or cover)
     write_audiobook(chapters, labels, target)
+
+
+def export_chapters(desk: Desk, ids: Iterable[int], target: Path, kind: str, title: str) -> None:
+    """Write a zip of spoken creations in their order, a file each with its number, its title and the book's. What has the format already goes as it is."""
+    spoken, _ = choose_sounds(desk, ids)
+    if not spoken:
+        raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
+    book = desk.book.book
+    names = [name_chapter(each.text) for each in spoken]
+    whole, author = title or (book.title if book else names[0]), book.author if book else ""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as bundle:
+        for number, (each, name) in enumerate(zip(spoken, names, strict=True), 1):
+            made = recode(each, kind, target.parent, name, Chapter(whole, author, number))
+            bundle.write(made, name_file(made, f"{number:0{len(str(len(spoken)))}} {name}", f".{kind}"))
+            if made != each.path:
+                made.unlink()
 
 
 def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path:
@@ -246,8 +267,12 @@ def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path
 
 
 def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes]:
-    """Return the sounds among the selected creations in the order they were made, and the picture, if it is one."""
-    chosen = sorted((each for each in map(desk.keeper.shelf.get, ids) if each.path.is_file()), key=lambda each: each.id)
+    """Return the sounds among the selected creations in the order of the open book's chapters, else in the order they were first made, and the picture,
+    if it is one."""
+    places, shelf = {each.creation: place for place, each in enumerate(desk.book.list_spoken()) if each.creation}, desk.keeper.shelf
+    chosen = [each for each in map(shelf.get, ids) if each.path.is_file()]
+    in_book = all(each.id in places for each in chosen if is_heard(each.kind))
+    chosen.sort(key=lambda each: (places.get(each.id, -1) if in_book else 0, min([each.id, *(one.id for one in shelf.list_earlier(each))])))
     pictures = [each for each in chosen if not is_heard(each.kind)]
     return [each for each in chosen if is_heard(each.kind)], pictures[0].path.read_bytes() if len(pictures) == 1 else b""
 

@@ -237,7 +237,7 @@ def script_view(
         "transcript": limits.needs_transcript,
         "imitates": limits.imitates,
         "model": chosen.id if chosen else "",
-        "cast": cast_view(desk, text, found_out, limits, cast),
+        "cast": with_book(desk, cast_view(desk, text, found_out, limits, cast), chosen.id if chosen else model, cast, person),
         "changed": changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else "",
         "draft": draft_view(compared) if compared is not None else None,
         "marks": unknown_view(text, unknown),
@@ -308,6 +308,18 @@ def cast_view(desk: Desk, text: str, parsed: ParsedScript, limits: VoiceLimits, 
         {"name": each.name, "speaker": number, "voice": name_sign(sign, desk.jobs.find_limits(each.model))}
         for number, (each, sign) in enumerate(zip(parsed.actors, signs, strict=True), 1)
     ]
+
+
+def with_book(desk: Desk, rows: list[ActorView], model: str, cast: tuple[Actor, ...], person: Person) -> list[ActorView]:
+    """Add those to whom the owner's open book gives voices, and whom the script has not."""
+    known, actors = {each["name"] for each in rows}, desk.book.list_cast(model, cast) if person.owner else ()
+    signs = voices.name_cast(actors, desk.jobs.find_limits)
+    more: list[ActorView] = [
+        {"name": each.name, "speaker": number, "voice": name_sign(sign, desk.jobs.find_limits(each.model))}
+        for number, (each, sign) in enumerate(zip(actors, signs, strict=True), len(rows) + 1)
+        if each.name not in known
+    ]
+    return [*rows, *more]
 
 
 def name_sign(sign: str, limits: VoiceLimits) -> str:

@@ -62,6 +62,30 @@ def test_its_ticked_chapters_are_begun_one_after_the_other(
     expect(page.locator(BOOK)).to_be_hidden()
 
 
+def test_who_speaks_is_a_guess_to_confirm_and_each_name_gets_a_row_below(page: Page, tmp_path: Path) -> None:
+    told = "<p>\u201cCome in,\u201d said Ben.</p><p>\u201cNo,\u201d said Xiomara.</p><p>\u201cWell,\u201d said Ben.</p><p>\u201cNo,\u201d said Xiomara.</p>"
+    story = save_epub(tmp_path / "story.epub", {"one.xhtml": f"<h1>One</h1>{told}", "two.xhtml": "<h1>Two</h1><p>It rained.</p>"}, None)
+    page.locator("#speak-text textarea").fill("")
+    open_book(page, story)
+    who = page.get_by_role("group", name="Who speaks")
+    expect(who).to_contain_text("2 names seem to speak in this book, by words such as: said Ben.")
+    rows = page.locator("#h-cast").get_by_role("listitem")
+    expect(rows).to_have_count(0)
+    who.get_by_role("button", name="Give each a voice").click()
+    expect(who.get_by_role("checkbox", name="Xiomara (2)")).to_be_checked()
+    expect(rows).to_have_count(3)
+    expect(page.get_by_role("combobox", name="Voice of Xiomara")).to_be_visible()
+    assert not shut_out(page)
+    who.get_by_role("checkbox", name="Xiomara (2)").uncheck()
+    expect(rows).to_have_count(2)
+    page.get_by_role("checkbox", name="Two").uncheck()
+    page.get_by_role("button", name="Put into the script").click()
+    expect(page.locator("#speak-text textarea")).to_have_value(re.compile(r"\[Ben\] \u201cCome in,\u201d \[Narrator\] said Ben"))
+    who.get_by_role("button", name="One voice for all").click()
+    expect(who.get_by_role("checkbox")).to_have_count(0)
+    page.get_by_role("button", name="Close the book").click()
+
+
 def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, epub: Path) -> None:
     go(page, "speak")
     script = page.locator("#speak-text textarea")

@@ -13,13 +13,14 @@ from app.base.trouble import BadRequest, DiskFull, QueueFull
 from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Step
 from app.engine.jobs.journal import Job
-from app.engine.jobs.request import SpeechRequest
-from app.ui.state.book_desk import CHAPTERS_MOST
+from app.engine.jobs.request import Actor, SpeechRequest
+from app.ui.state.book_desk import CHAPTERS_MOST, Spoken
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 from tests.support.books import save_epub
+from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at, page_of
 
 ASKED = SpeechRequest("?", seed=7, speed=1.5)
@@ -112,6 +113,75 @@ def test_the_route_opens_ticks_gives_the_script_and_closes(desk: Desk, tmp_path:
     assert "No file" in page.post("/hearth/book", data={"file": "words"}).json()["trouble"]
     page.post("/hearth/book/close", json={})
     assert page.get("/hearth/book").json() == {}
+
+
+PAGES = {
+    "one.xhtml": "<h1>One</h1><p>\u201cCome in,\u201d said Ben.</p><p>\u201cNo,\u201d said Anna.</p><p>\u201cWell,\u201d said Ben.</p>",
+    "two.xhtml": "<h1>Two</h1><p>\u201cStay,\u201d said Anna.</p><p>\u201cNever,\u201d said Carl.</p>",
+    "three.xhtml": "<h1>Three</h1><p>It rained.</p>",
+}
+
+
+def open_story(desk: Desk, folder: Path) -> None:
+    with save_epub(folder / "story", PAGES, None).open("rb") as file:
+        desk.book.open(file, "story.epub")
+
+
+def test_who_seems_to_speak_gets_the_same_voice_in_every_chapter_once_it_is_confirmed(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    assert desk.book.speakers == {"Ben": 2, "Anna": 2} and not desk.book.voiced, "a guess, until somebody confirms it"
+    assert not any("[" in each for each in desk.book.list_scripts())
+    desk.book.give_voices(["Anna", "Ben", "Carl"])
+    assert desk.book.voiced == ("Ben", "Anna"), "Carl was not offered"
+    daisy = next(each for each in desk.models.list_voices("starter-voice", OWNER) if each.name == "Daisy")
+    desk.book.begin(SpeechRequest("?", "starter-voice", cast=(Actor("Anna", daisy.prompt),)))
+    one, two, three = waiting(desk)
+    assert "[Ben] \u201cCome in,\u201d [Narrator] said Ben." in one.text and "Carl" not in [each.name for each in two.cast]
+    assert three.text == "[Narrator] Three\n\nIt rained.", "the narrator has the same voice where nobody else speaks"
+    heard = [{each.name: each.voice for each in request.cast} for request in (one, two, three)]
+    assert heard[0].keys() == {"Narrator", "Ben", "Anna"} and heard[1].keys() == {"Narrator", "Anna"} and heard[2].keys() == {"Narrator"}
+    assert all(each.items() <= heard[0].items() and None not in each.values() for each in heard)
+    assert heard[0]["Anna"] == daisy.prompt and len({*heard[0].values()}) == 3
+    assert one.seed == two.seed == three.seed is not None, "what makes voices up makes one up"
+
+
+def test_the_voice_that_is_chosen_for_a_script_of_one_reads_as_the_narrator(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    desk.book.give_voices(["Ben"])
+    edith = next(each for each in desk.models.list_voices("starter-voice", OWNER) if each.name == "Edith")
+    desk.book.begin(SpeechRequest("?", "starter-voice", edith.prompt))
+    assert all(
+        request.voice is None and {each.name: each.voice for each in request.cast}["Narrator"] == edith.prompt for request in waiting(desk)
+    )
+
+
+def test_a_book_that_is_opened_again_knows_what_of_it_is_spoken_and_by_whom(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    desk.book.give_voices(["Anna"])
+    desk.book.begin(ASKED)
+    first, _, third = desk.jobs.chapters.jobs
+    desk.keeper.journal.end(first, "finished")
+    made = keep_creation(desk, SpeechRequest("[Narrator] One"), "one.wav", first)
+    desk.keeper.stop(third)
+    assert desk.book.list_spoken() == [Spoken("done", made.id), Spoken("waits"), Spoken("cut")]
+    desk.book.close()
+    assert desk.book.list_spoken() == [] and not desk.book.speakers
+    changed = {**PAGES, "two.xhtml": "<h1>Two</h1><p>\u201cGo,\u201d said Anna.</p>"}
+    with save_epub(tmp_path / "later", changed, None).open("rb") as file:
+        desk.book.open(file, "story.epub")
+    assert [each.state for each in desk.book.list_spoken()] == ["done", "", "cut"], "a chapter that was written anew is not spoken"
+    assert desk.book.ticked == (1, 2) and desk.book.voiced == ("Anna",)
+
+
+def test_a_stopped_book_shows_the_chapter_that_ran_and_goes_on_as_a_whole(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    desk.book.begin(ASKED)
+    first, second, third = desk.jobs.chapters.jobs
+    desk.keeper.journal.end(first, "finished")
+    desk.jobs.stop("speech", OWNER)
+    assert not waiting(desk) and desk.jobs.find_current("speech", OWNER) == second
+    desk.jobs.resume(second)
+    assert [job.id for job in desk.keeper.journal.list_waiting()] == [second, third]
 
 
 def test_a_guest_has_no_book(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,6 +65,34 @@ def test_what_is_selected_is_joined_in_the_order_it_was_made(desk: Desk, tmp_pat
     with av.open(str(tmp_path / "z.m4b")) as opened:
         assert opened.metadata["title"] == "My Summer" and opened.metadata["artist"] == "A. Writer"
     assert not any((desk.keeper.home.scratch / "uploads").glob("*/audiobook.m4b"))
+
+
+def test_chapters_keep_their_places_though_one_was_spoken_again(desk: Desk, tmp_path: Path) -> None:
+    pages = {"a.xhtml": "<h1>The Ferry</h1><p>It rained.</p>", "b.xhtml": "<h1>The Storm</h1><p>It blew.</p>"}
+    with save_epub(tmp_path / "x", pages, None).open("rb") as file:
+        desk.book.open(file, "x.epub")
+    for _ in range(2):
+        desk.book.begin(SpeechRequest("?"))
+        desk.book.tick([0])  # and then the first again
+    first, second = desk.book._list_jobs()
+    made = [
+        keep_creation(desk, SpeechRequest(title), f"{place}.wav", job)
+        for place, title, job in ((0, "The Storm", second), (1, "The Ferry", first))
+    ]
+    for job in (first, second):
+        desk.keeper.journal.end(job, "finished")
+    ids = ",".join(str(each.id) for each in made)
+    for kind in ("mp3", "flac"):
+        answer = page_of(desk).get("/hearth/export", params={"each": kind, "ids": ids, "title": "The Ferry & the Fjord"})
+        assert answer.status_code == 200 and "The Ferry" in unquote(answer.headers["content-disposition"])
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+            assert packed.namelist() == [f"1 The Ferry.{kind}", f"2 The Storm.{kind}"]
+            packed.extractall(tmp_path)
+        with soundfile.SoundFile(tmp_path / f"2 The Storm.{kind}") as file:
+            told = (file.title, file.album, file.artist, file.tracknumber)
+        assert told == ("The Storm", "The Ferry & the Fjord", "A. Writer", "2")
+    assert page_of(desk).get("/hearth/export", params={"each": "exe", "ids": ids}).status_code == 400
+    assert not any((desk.keeper.home.scratch / "uploads").glob("*"))
 
 
 def find_cover(data: bytes) -> bytes:

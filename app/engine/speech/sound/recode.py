@@ -20,8 +20,8 @@ ID3: Final = b"ID3\x03\x00\x00"
 HEAD_BYTES: Final = 10
 
 
-def recode(kept: Creation, wanted: str, folder: Path, title: str = "") -> Path:
-    """Return the sound in this format, with a title that players show; the same file if it already has it."""
+def recode(kept: Creation, wanted: str, folder: Path, title: str = "", chapter: sound.Chapter | None = None) -> Path:
+    """Return the sound in this format, with a title that players show, and of which book it is; the same file if it already has it."""
     SPEECH["format"].check(wanted)
     if kept.path.suffix == f".{wanted}":
         return kept.path
@@ -34,7 +34,7 @@ def recode(kept: Creation, wanted: str, folder: Path, title: str = "") -> Path:
     with (
         open_sound(kept.path) as source,
         sound.replacing_or_explaining(target) as unfinished,
-        sound.open_writer(unfinished, wanted, target_rate, settings, title) as file,
+        sound.open_writer(unfinished, wanted, target_rate, settings, title, chapter) as file,
     ):
         resampler = soxr.ResampleStream(rate, target_rate, 1, dtype="float32")
         for block in source.blocks(sound.BLOCK_FRAMES, dtype="float32", always_2d=True):  # one of hours must not lie in the window's memory

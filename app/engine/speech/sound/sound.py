@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import soundfile
@@ -183,7 +183,17 @@ def choose_rate(coding: str, rate: int) -> int:
     return rate if coding != "opus" else next((each for each in OPUS_RATES if each >= rate), OPUS_RATES[-1])
 
 
-def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any], title: str = "") -> soundfile.SoundFile:
+class Chapter(NamedTuple):
+    """What players show of a chapter beside its title."""
+
+    book: str
+    author: str
+    number: int
+
+
+def open_writer(
+    path: Path, coding: str, rate: int, settings: dict[str, Any], title: str = "", chapter: Chapter | None = None
+) -> soundfile.SoundFile:
     """Open a file for mono samples. WAV gets its settings after closing, because libsndfile drops long comments."""
     container, subtype = CODINGS[coding]
     file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
@@ -191,8 +201,12 @@ def open_writer(path: Path, coding: str, rate: int, settings: dict[str, Any], ti
         file.software, file.comment = "Hearth", tag
     if coding != "wav" and (credit := list_credits(settings)):
         file.artist = credit  # which every format has, unlike a copyright
+    elif chapter is not None and chapter.author:
+        file.artist = chapter.author
     if coding != "wav" and title:
         file.title = title
+    if chapter is not None:
+        file.album, file.tracknumber = chapter.book, str(chapter.number)
     return file
 
 

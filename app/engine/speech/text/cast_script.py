@@ -48,6 +48,12 @@ def choose_cast(text: str, model: str, cast: tuple[Actor, ...], find: FindLimits
     known = {each.name.casefold(): each for each in cast}
     if not names or (not known.keys() & {name.casefold() for name in names} and set(names) <= _name_own(find(model))):
         return ()
+    return list_actors(names, model, cast, voice)
+
+
+def list_actors(names: Sequence[str], model: str, cast: tuple[Actor, ...], voice: VoicePrompt | None = None) -> tuple[Actor, ...]:
+    """Return an actor for each name, each with a model. `voice`: of the first who has none."""
+    known = {each.name.casefold(): each for each in cast}
     found = [known.get(name.casefold()) or Actor(name) for name in names]
     actors = [replace(each, name=name, model=each.model or model) for name, each in zip(names, found, strict=True)]
     free = next((place for place, each in enumerate(actors) if each.voice is None and each.model == model), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
@@ -30,6 +30,18 @@ LEAST: Final = 2
 
 def guess_speakers(text: str) -> list[Edit]:
     """Return where tags would stand: each quote whose paragraph names its speaker, and the narrator after it. None for a script with tags."""
+    found = find_quotes(text)
+    return found if sum(each.name != NARRATOR for each in found) >= LEAST else []
+
+
+def count_quotes(texts: Iterable[str]) -> dict[str, int]:
+    """Count how many quotes each name has in a book, the one with the most first; a name with fewer than a dialogue needs is left out."""
+    said = Counter(each.name for text in texts for each in find_quotes(text) if each.name != NARRATOR)
+    return {name: count for name, count in said.most_common() if count >= LEAST}
+
+
+def find_quotes(text: str, among: Collection[str] | None = None) -> list[Edit]:
+    """Return where tags would stand, however few they are. `among`: whoever is another one is read by the narrator."""
     if find_tags(text):
         return []
     found: list[Edit] = []
@@ -38,7 +50,7 @@ def guess_speakers(text: str) -> list[Edit]:
         quotes = [*_QUOTE.finditer(line)]
         name = _find_speaker(line, quotes)
         at = 0
-        for quote in quotes if name else []:
+        for quote in quotes if name and (among is None or name in among) else []:
             if not narrates or line[at : quote.start()].strip():
                 found += _narrate(line, at, quote.start(), begin, narrates)
             found.append(Edit(begin + quote.start(), begin + quote.start(), name))
@@ -47,8 +59,16 @@ def guess_speakers(text: str) -> list[Edit]:
         narrates = narrates or bool(rest)
         found += rest
         begin += len(line) + 1
-    said = Counter(each.name for each in found if each.name != NARRATOR)
-    return found if said.total() >= LEAST else []
+    return found
+
+
+def put_tags(text: str, edits: Iterable[Edit]) -> str:
+    """Return a script with these names as tags."""
+    pieces, at = list[str](), 0
+    for each in edits:
+        pieces.append(f"{text[at : each.begin]}[{each.name}] ")
+        at = each.end
+    return "".join(pieces) + text[at:]
 
 
 def _narrate(line: str, at: int, end: int, begin: int, narrates: bool) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -208,6 +208,19 @@ def name_cast(actors: Sequence[Actor], find: Callable[[str], VoiceLimits]) -> tu
         for place, sign in zip(own, name_actors(known, find(model)), strict=True):
             signs[place] = sign
     return tuple(signs)
+
+
+def settle_voices(
+    actors: Sequence[Actor], find: Callable[[str], VoiceLimits], offer: Callable[[str], Sequence[Voice]]
+) -> tuple[Actor, ...]:
+    """Return the actors, each with the voice that would come by itself as one that was chosen: so it stays in scripts where others speak. Whoever's
+    model makes voices up stays without. `offer`: the voices that a model can speak with, by its id."""
+    settled = list[Actor]()
+    for each, sign in zip(actors, name_cast(actors, find), strict=True):
+        keys = {key for key, known in find(each.model).ready.items() if known == sign} if sign and each.voice is None else set()
+        voice = next((one for one in offer(each.model) if keys & {*find_known(Path(one.prompt.path))}), None) if keys else None
+        settled.append(replace(each, voice=voice.prompt) if voice is not None else each)
+    return tuple(settled)
 
 
 def read_note(clip: Path) -> StoredVoice:

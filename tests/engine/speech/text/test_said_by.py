@@ -9,7 +9,7 @@ import pytest
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text.cast_script import parse_request
-from app.engine.speech.text.said_by import guess_speakers
+from app.engine.speech.text.said_by import count_quotes, find_quotes, guess_speakers, put_tags
 
 STORY = """It was late. \u201cCome in,\u201d said Anna, \u201cand sit down.\u201d She waited.
 \u201cThank you,\u201d Ben replied. \u201cIt is cold.\u201d
@@ -18,9 +18,7 @@ Ben whispered: "Very." He laughed.
 
 
 def put_in(text: str) -> str:
-    for each in reversed(guess_speakers(text)):
-        text = f"{text[: each.begin]}[{each.name}] {text[each.end :]}"
-    return text
+    return put_tags(text, guess_speakers(text))
 
 
 def test_quotes_go_to_whom_the_words_beside_them_name_and_the_rest_to_the_narrator() -> None:
@@ -45,6 +43,16 @@ def test_quotes_go_to_whom_the_words_beside_them_name_and_the_rest_to_the_narrat
 )
 def test_what_names_nobody_or_once_is_left_alone(text: str) -> None:
     assert not guess_speakers(text)
+
+
+def test_of_a_book_all_names_are_counted_and_only_those_that_were_confirmed_get_tags() -> None:
+    chapters = [STORY, "\u201cNo,\u201d said Ben.", "\u201cPerhaps,\u201d said Carl.", "[Anna] Hers."]
+    assert count_quotes(chapters) == {"Ben": 4, "Anna": 2}, "who speaks once may be no name"
+    assert put_tags(chapters[1], find_quotes(chapters[1], {"Ben"})) == "[Ben] \u201cNo,\u201d [Narrator] said Ben."
+    assert not find_quotes(chapters[1], {"Anna"}) and not find_quotes(chapters[3], {"Anna"}), "a chapter with tags keeps its own"
+    told = put_tags(STORY, find_quotes(STORY, {"Anna"}))
+    assert "[Ben]" not in told and told.count("[Anna]") == 2
+    assert "[Narrator] She waited.\n\u201cThank you" in told, "Ben's words are the narrator's then"
 
 
 def test_it_takes_linear_time() -> None:

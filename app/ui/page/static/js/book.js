@@ -1,12 +1,14 @@
-// A book: dropped on Speak or chosen, its chapters with a tick each, spoken one after the other or put into the script.
+// A book: dropped on Speak or chosen, its chapters with a tick each, spoken one after the other or put into the script; who speaks in it; how far each is.
 import { el, list, makeButton, text } from "./elements.js";
-import { area, ask, call, live, post } from "./hearth.js";
+import { area, ask, call, live, post, soon } from "./hearth.js";
 import { rewrite } from "./rewrite.js";
-import { inForce } from "./told.js";
+import { fetchFile } from "./send.js";
+import { openTab } from "./tabs.js";
+import { inForce, told } from "./told.js";
 import { t, time } from "./words.js";
 
 const READ = ".epub,.docx,.pdf,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
-let /** @type {BookView} */ book = {}, asked = false;
+let /** @type {BookView} */ book = {}, asked = false, seen = "";
 
 const owner = () => Boolean(live.state?.charts);
 const panel = () => document.querySelector("#h-book");
@@ -43,12 +45,13 @@ function show(view) {
   if (book.chapters) panel()?.querySelector("legend").scrollIntoView({ block: "nearest" });
 }
 
-const ticked = () => [...panel().querySelectorAll("li input")].flatMap((each, place) => (each.checked ? [place] : []));
+const ticked = () => [...panel().querySelectorAll(".h-chapters input")].flatMap((each, place) => (each.checked ? [place] : []));
 
 /** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
-    <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p></fieldset>`;
+    <div class="h-names" role="group" hidden><p class="h-soft"></p><p class="h-ticks"></p><p class="h-chips"></p></div><p class="h-lacks h-invents" hidden></p>
+    <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p><p class="h-chips h-spoken-book" hidden></p></fieldset>`;
   element.querySelector(".h-tick-all").append(
     makeButton(t("book.all", "Tick all"), () => tickAll(true), "h-chip"), makeButton(t("book.no-chapter", "Tick none"), () => tickAll(false), "h-chip"),
   );
@@ -56,12 +59,16 @@ function frame(element) {
     makeButton("", speak, "h-chip"), makeButton(t("book.script", "Put into the script"), putIntoScript, "h-chip"),
     makeButton(t("book.close", "Close the book"), close, "h-chip"),
   );
-  element.addEventListener("change", count);
+  for (const [kind, label] of [["audiobook", t("shelf.audiobook", "Save as an audiobook")], ["mp3", t("book.save-each", "Save each chapter as {format}", { format: "MP3" })], ["flac", t("book.save-each", "Save each chapter as {format}", { format: "FLAC" })]]) {
+    const button = makeButton(label, () => save(button, kind), "h-chip");
+    element.querySelector(".h-spoken-book").append(button);
+  }
+  element.querySelector(".h-chapters").addEventListener("change", count);
 }
 
 /** @param {boolean} on */
 const tickAll = (on) => {
-  for (const each of panel().querySelectorAll("li input")) each.checked = on;
+  for (const each of panel().querySelectorAll(".h-chapters input")) each.checked = on;
   count();
 };
 
@@ -79,13 +86,86 @@ function draw() {
   text(lacks, book.note ? `⚠ ${book.note}` : "");
   element.querySelector("ol").innerHTML = "";
   list(element.querySelector("ol"), [...chapters.entries()], ([place]) => place, ([, chapter]) => {
-    const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-soft"></span></li>`);
+    const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-badge" hidden></span> <span class="h-soft"></span></li>`);
     line.querySelector("input").checked = chapter.ticked;
     text(line.querySelector("label span"), chapter.title);
     text(line.lastElementChild, time(chapter.seconds));
     return line;
   });
+  drawNames();
+  drawSpoken();
   count();
+}
+
+const STATES = {
+  waits: () => t("book.waits", "waiting"), now: () => t("book.now", "being spoken"), done: () => t("book.done", "spoken"), cut: () => t("book.cut", "stopped"),
+};
+
+// How far each chapter is. What is spoken is opened, line by line, from here; once there are some they are saved.
+function drawSpoken() {
+  const { chapters = [] } = book;
+  panel().querySelectorAll(".h-chapters li").forEach((/** @type {HTMLElement} */ line, /** @type {number} */ place) => {
+    const { state, creation, title } = chapters[place], badge = line.querySelector(".h-badge");
+    badge.hidden = !state;
+    badge.className = `h-badge ${state === "done" ? "right" : state === "waits" ? "" : "careful"}`;
+    text(badge, state ? STATES[state]() : "");
+    let open = line.querySelector("button");
+    if (!open && creation) {
+      open = makeButton(t("shelf.parts", "Open its parts"), () => (openTab("speak"), call("speak.open", { creation: Number(open.dataset.creation) }), soon()), "h-chip");
+      open.setAttribute("aria-label", `${t("shelf.parts", "Open its parts")}${t("word.colon", ": ")}${title}`);
+      badge.after(open);
+    }
+    if (open) [open.dataset.creation, open.hidden] = [String(creation), !creation || Boolean(live.state.speech && !live.state.speech.end)];
+  });
+  panel().querySelector(".h-spoken-book").hidden = !chapters.some((each) => each.state === "done");
+}
+
+// Who seems to speak: a guess, until it is pressed; then each name has a tick, and the voices stand below.
+function drawNames() {
+  const place = panel().querySelector(".h-names"), { names = [] } = book, [said, ticks, chips] = place.children, voiced = names.filter((each) => each.voiced);
+  place.hidden = !names.length;
+  if (place.hidden) return;
+  place.setAttribute("aria-label", t("book.names", "Who speaks"));
+  const [{ name: first }] = names;
+  text(said, voiced.length
+    ? t("book.voiced", "Ticked names have a voice of their own; the narrator reads all else. Choose the voices below.")
+    : t("book.guessed", "{n} {n:name seems|names seem} to speak in this book, by words such as: said {first}.", { n: names.length, first }));
+  ticks.hidden = !voiced.length;
+  list(ticks, voiced.length ? names : [], (each) => each.name, (each) => {
+    const line = el(`<label><input type="checkbox"> <span></span></label>`);
+    text(line.lastElementChild, `${each.name} (${each.count})`);
+    line.firstElementChild.addEventListener("change", () => give([...ticks.querySelectorAll("label")].flatMap((one, at) => (one.firstElementChild.checked ? [names[at].name] : []))));
+    return line;
+  }, (line, each) => (line.firstElementChild.checked = each.voiced));
+  const deed = voiced.length
+    ? /** @type {const} */ (["none", t("book.one-voice", "One voice for all"), () => give([])])
+    : /** @type {const} */ (["all", t("cure.voices", "Give each a voice"), () => give(names.slice(0, book.voiced_most).map((each) => each.name))]);
+  list(chips, [deed], ([key]) => key, ([, label, run]) => makeButton(label, run, "h-chip"));
+}
+
+/** @param {string[]} names */
+async function give(names) {
+  const view = await tell(await act("voices", { names }));
+  if (!view) return;
+  book = view;
+  drawNames();
+  checkAgain();
+}
+
+let checkAgain = () => {};
+// What is drawn of the script's speakers, where the voices of a book change it.
+/** @param {() => void} look */
+export const onVoices = (look) => (checkAgain = look);
+
+/** @param {HTMLButtonElement} button @param {string} kind */
+async function save(button, kind) {
+  const label = button.textContent ?? "", ids = (book.chapters ?? []).filter((each) => each.state === "done").map((each) => each.creation).join();
+  button.disabled = true;
+  text(button, t("shelf.joining", "Joining\u2026"));
+  const refused = await fetchFile(`hearth/export?${new URLSearchParams({ [kind === "audiobook" ? kind : "each"]: kind, ids, title: book.title ?? "" })}`);
+  await tell(refused ?? new Response("{}"));
+  button.disabled = false;
+  text(button, label);
 }
 
 function count() {
@@ -99,11 +179,19 @@ function count() {
   text(speaking, t("book.speak", "Speak {count} {count:chapter|chapters}", { count: places.length }));
   speaking.disabled = !places.length;
   script.disabled = !places.length || letters > most;
+  drawInvents();
   script.title = letters > most ? t("book.too-long", "The script takes {most} {most:character|characters}; these are {letters}.", { most, letters }) : "";
 }
 
-/** @param {string} name @param {number[]} [chapters] */
-const act = (name, chapters = []) => post(`hearth/book/${name}`, { chapters });
+// A model without voices of its own makes one up for each job.
+function drawInvents() {
+  const line = panel().querySelector(".h-invents");
+  line.hidden = !book.invents || (book.chapters?.length ?? 0) < 2 || Boolean(told.speak.voice || told.speak.clip || told.speak.cast);
+  text(line, line.hidden ? "" : `\u26a0 ${t("book.invents", "Without a chosen voice each chapter may have another one. Choose a voice below.")}`);
+}
+
+/** @param {string} name @param {{ chapters?: number[], names?: string[] }} [values] */
+const act = (name, values = {}) => post(`hearth/book/${name}`, values);
 
 /** @param {Response} answer */
 async function tell(answer) {
@@ -114,11 +202,13 @@ async function tell(answer) {
 }
 
 async function speak() {
-  if (await tell(await act("tick", ticked()))) call("speak.book");
+  if (!(await tell(await act("tick", { chapters: ticked() })))) return;
+  call("speak.book");
+  soon();
 }
 
 async function putIntoScript() {
-  const view = await tell(await act("script", ticked()));
+  const view = await tell(await act("script", { chapters: ticked() }));
   if (view) rewrite("speak-text", view.words, t("drop.taken", "The script is now {name}.", { name: book.title || t("book.untitled", "Untitled") }));
 }
 
@@ -134,6 +224,16 @@ area("#h-book", () => {
     asked = true;
     ask("hearth/book").then(show, () => {}); // one that was open before the page was loaded anew
   }
+  const { speech, queue } = live.state ?? {}, now = `${speech?.job} ${speech?.end?.kind} ${speech?.results.length} ${queue?.length}`;
+  if (!book.chapters) return;
+  drawInvents();
+  if (now === seen) return;
+  seen = now;
+  ask("hearth/book").then(({ chapters }) => {
+    if (chapters?.length !== book.chapters?.length) return;
+    book.chapters = chapters;
+    drawSpoken();
+  }, () => {});
 });
 area("#h-scripts", (element) => {
   if (!owner() || !element.firstElementChild || element.querySelector(".h-open-book")) return;

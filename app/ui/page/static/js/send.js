@@ -5,9 +5,23 @@ import { t } from "./words.js";
 const canSend = () => Boolean(navigator.canShare?.({ files: [new File(["a"], "a.png", { type: "image/png" })] }));
 
 /** @param {Response} answer */
-export const nameOf = (answer) => {
+const nameOf = (answer) => {
   const [, coded, plain] = (answer.headers.get("Content-Disposition") ?? "").match(/filename(?:\*=utf-8''([^;]+)|="([^"]+)")/i) ?? [];
   return coded ? decodeURIComponent(coded) : plain ?? "hearth";
+};
+
+// Save a file that takes a while to be made, or may be refused: a link could say neither. A refusal is returned.
+/** @param {string} address */
+export const fetchFile = async (address) => {
+  const answer = await fetch(address, { credentials: "same-origin" });
+  if (!answer.ok) return answer;
+  const link = document.createElement("a"), url = URL.createObjectURL(await answer.blob());
+  [link.href, link.download] = [url, nameOf(answer)];
+  document.body.append(link); // one that is nowhere takes no click
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  return null;
 };
 
 // A button beside a link that downloads, or nothing. A file that takes long to come outlives the press: a second one sends it then.

@@ -6,7 +6,7 @@ import { changeByWords, startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
 import { madeWith, showPair, showPictures } from "./lightbox.js";
 import { drawScript, makePlayer } from "./player.js";
-import { nameOf, sendButton } from "./send.js";
+import { fetchFile, sendButton } from "./send.js";
 import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { gb, size, t, time } from "./words.js";
@@ -246,21 +246,14 @@ function zip() {
   title.setAttribute("aria-label", title.placeholder);
 }
 
-// Joining takes a while, and may need an extra: a link could say neither.
 /** @param {HTMLButtonElement} target @param {"audiobook" | "mp3"} kind */
 async function saveJoined(target, kind) {
   target.disabled = true;
   await tell({ json: async () => ({}) });
   text(target, t("shelf.joining", "Joining\u2026"));
-  const answer = await fetch(`hearth/export?${kind}=1&ids=${[...picked.keys()].join()}&title=${encodeURIComponent(document.querySelector("#h-shelf .h-book-title").value)}`, { credentials: "same-origin" });
-  if (answer.ok) {
-    const link = el(`<a></a>`), url = URL.createObjectURL(await answer.blob());
-    [link.href, link.download] = [url, nameOf(answer)];
-    document.body.append(link); // one that is nowhere takes no click
-    link.click();
-    link.remove();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
-  } else await tell(answer);
+  const title = document.querySelector("#h-shelf .h-book-title").value;
+  const refused = await fetchFile(`hearth/export?${new URLSearchParams({ [kind]: "1", ids: [...picked.keys()].join(), title })}`);
+  if (refused) await tell(refused);
   target.disabled = false;
   zip();
 }

@@ -1,5 +1,6 @@
 // Speak: the script checked as it is typed, its parts as they are spoken, and the result.
 import { makeAlong } from "./along.js";
+import { onVoices } from "./book.js";
 import { drawCast } from "./cast.js";
 import { checked, drawProblems } from "./check.js";
 import { arrange, compared, drawEditing, drawLine, editFrame } from "./edit.js";
@@ -80,6 +81,7 @@ function rank(chip) {
 }
 
 const script = checked("speak-text", "speech", drawCheck, { cast: "speak-cast", says: "speak-says" });
+onVoices(script.anew);
 export const spokenBy = script.again;
 export const spokenAt = script.at;
 area("#h-script", () => script.look());
