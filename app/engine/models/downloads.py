@@ -196,6 +196,7 @@ class Downloads:
                 self._follow(job)
             finally:
                 self._turns.release()
+            self._refuse_incomplete(job)
             self._record_path(job.model.id).unlink(missing_ok=True)
             job.state = "done"
         except _PausedError:
@@ -207,6 +208,18 @@ class Downloads:
         except Exception as fault:
             job.sentence, job.cure, job.state = word_fault(job.model.words, type(fault).__name__), "report", "failed"
             raise
+
+    def _refuse_incomplete(self, job: _Download) -> None:
+        """Raise a Trouble where all came that the hub has and something that is needed did not."""
+        if on_disk.locate(self._home, job.model, job.quantised) is None:
+            raise Trouble(
+                say(
+                    "download.incomplete",
+                    "Something that {model} needs is not among the files that came. Update Hearth and try again; if that does not help, please send a report.",
+                    model=job.model.words,
+                ),
+                cure="report",
+            )
 
     def _wait_for_turn(self, job: _Download) -> None:
         while not self._turns.acquire(timeout=LOOK_S):

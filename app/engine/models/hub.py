@@ -28,7 +28,7 @@ from app.engine.models.model import Source
 from app.engine.models.on_disk import partial_path, repo_folder
 from app.engine.models.safetensors import PICKLES
 
-SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".txt", ".model", ".jinja"})
+SAFE: Final = frozenset({".safetensors", ".gguf", ".json", ".jsonl", ".txt", ".model", ".jinja"})
 WEIGHTS: Final = frozenset({".safetensors", ".gguf"})
 BLOCK_BYTES: Final = 1 << 22
 TIMEOUT: Final = httpx2.Timeout(15.0, read=30.0)

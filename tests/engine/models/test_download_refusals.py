@@ -14,11 +14,12 @@ from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.engine.models import hub as client
 from app.engine.models import on_disk
+from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
 from app.engine.models.model import Companion, Source
 from tests.support import downloaded
-from tests.support.downloaded import ASKED, MODEL, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
+from tests.support.downloaded import ASKED, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
 from tests.support.hub import Fault, Hub, etag, serving
 from tests.support.other_functions import set_in
 
@@ -76,6 +77,18 @@ def test_a_busy_hub_is_asked_again(fetching: Downloads, hub: Hub, place: Home, s
     hub.faults[UNET] = [Fault("status", status, 2, headers)]
     assert fetched(fetching).state == "done"
     checked(place)
+
+
+def test_what_did_not_come_is_told(fetching: Downloads) -> None:
+    """Phonon's list of voices was left out for its name: each download of it ended well, and it was never installed."""
+    model = dataclasses.replace(MODEL, companions=(Companion("few-steps", Source(MORE, ("lora.safetensors", "words.md"), 1000)),))
+    failed = fetched(fetching, model)
+    assert failed.sentence is not None and (failed.state, failed.sentence.key, failed.cure) == ("failed", "download.incomplete", "report")
+
+
+def test_every_file_that_the_catalog_names_is_of_a_kind_that_is_fetched() -> None:
+    named = {file for model in BY_ID.values() for source in on_disk.list_all_sources(model) for file in source.files if "*" not in file}
+    assert "voices.jsonl" in named and not {file for file in named if Path(file).suffix not in client.SAFE}
 
 
 def test_no_network_is_a_sentence(place: Home) -> None:
