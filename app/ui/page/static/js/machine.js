@@ -188,6 +188,18 @@ const LINES = [
   ["rate", () => t("chart.rate", "speed")], ["process", () => t("chart.process", "process memory")], ["device", () => t("chart.device", "device memory")],
   ["allocated", () => t("chart.allocated", "allocated by torch")], ["swap", () => t("chart.swap", "swap")],
 ];
+// Numbers of marks that lie so near that they would stand in one another are one: 1–3.
+const NEAR = 40;
+/** @param {{ x: number }[]} marks */
+function gather(marks) {
+  const /** @type {{ x: number, from: number, to: number }[]} */ ticks = [];
+  marks.forEach(({ x }, i) => {
+    const before = ticks.at(-1);
+    if (before && x - before.x < NEAR) before.to = i + 1;
+    else ticks.push({ x, from: i + 1, to: i + 1 });
+  });
+  return ticks;
+}
 area("#h-charts", (element, { charts, strip }) => {
   if (!charts?.length || !element.offsetParent) return;
   const W = 620, H = 120, last = charts;
@@ -195,7 +207,7 @@ area("#h-charts", (element, { charts, strip }) => {
   text(element.querySelector("h2"), strip.memory?.stands_in ? t("charts.here", "Live, on this computer") : t("charts.title", "Live"));
   const marks = last.flatMap((each, i) => (each.marks ?? []).map((words) => ({ words, x: (i * W) / Math.max(1, last.length - 1) })));
   const drawn = marks.map(({ x }) => `<line class="mark" x1="${x}" x2="${x}" y1="0" y2="${H}"/>`).join("");
-  const ticks = marks.map(({ x }, i) => `<i style="left: ${(100 * x) / W}%">${i + 1}</i>`).join("");
+  const ticks = gather(marks).map(({ x, from, to }) => `<i style="left: ${(100 * x) / W}%">${from === to ? from : `${from}–${to}`}</i>`).join("");
   list(element.querySelector(".h-marks"), marks, ({ words }) => words, () => el(`<li class="h-soft"></li>`), (line, { words }) => text(line, words));
   const lines = LINES.filter(([name]) => last.some((each) => each[name]));
   // Frames and steps cannot share a scale: draw the unit measured last.
