@@ -43,14 +43,16 @@ Call = Literal[
 ]  # fmt: skip
 """Scripts ask this of a tab's handlers (app/ui/tabs/script_calls.py): each names the tab, and what to do."""
 
-NUMBERS: Final[Mapping[Call, str]] = {
+CARRIED: Final[Mapping[Call, str]] = {
     "speak.restore": "creation",
     "speak.open": "creation",
     "speak.redo": "part",
     "paint.restore": "creation",
     "paint.alike": "creation",
+    "speak.use": "model",
+    "paint.use": "model",
 }
-"""These calls carry a whole number, in the field named; the other calls carry nothing."""
+"""These calls carry a whole number or a model's id, in the field named; the other calls carry nothing."""
 
 DRAFTS: Final = (
     "speak-text", "paint-prompt", "paint-negative",

@@ -25,7 +25,7 @@ from app.ui.tabs import paint_form, paint_view
 from app.ui.tabs.beside_prompt import GUIDE, REFERENCE
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
-from app.ui.tabs.script_calls import hear, join_event, read_number, script_event
+from app.ui.tabs.script_calls import hear, join_event, read_id, read_number, script_event
 from app.ui.tabs.setting_fields import read_whole
 from app.ui.tabs.shared_controls import (
     EACH,
@@ -94,6 +94,9 @@ class PaintTab:
             self.desk.jobs.begin(self.request_from(values, who(request)), who(request))
 
         return run_or_explain(run, request)
+
+    def use_model(self, carried: Any) -> Any:
+        return self.shared.use(read_id(carried, "paint.use"))
 
     def use_editor(self, chosen: str, request: gr.Request) -> list[Any]:
         """Choose a model that changes a picture by words, or say which one would."""
@@ -294,7 +297,7 @@ def connect_owner(tab: PaintTab) -> None:
     hear(fields.calls, "paint.liked", None, None, fields.reference.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")
     hear(fields.calls, "paint.edit", tab.use_editor, model, [model, message], **QUICK)
-    hear(fields.calls, "paint.use", tab.shared.use_large, None, model, **QUICK)
+    hear(fields.calls, "paint.use", tab.use_model, None, model, **QUICK)
     weighing = (
         fields.rows[name]
         for name in (

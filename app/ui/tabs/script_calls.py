@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import gradio as gr
 
-from app.ui.page.protocol import NUMBERS, Call
+from app.ui.page.protocol import CARRIED, Call
 
 
 def build_calls(*calls: Call) -> gr.HTML:
     """Place the element that these calls go through; its script tells the page's once the tab is on the page.
 
-    A number travels as the element's value, not with the event: an event that waits for the last answer is sent with the data of the one before it.
+    What a call carries travels as the element's value, not with the event: an event that waits for the last answer is sent with the data of the one before it.
     """
     script = f"Hearth.answer({json.dumps(calls)}, (call, carried) => {{ props.value = carried; trigger(call); }});"
     return gr.HTML("", html_template="", js_on_load=script, elem_classes="h-hidden", apply_default_css=False)
@@ -35,13 +35,21 @@ def join_event(through: gr.HTML, call: Call) -> Callable[..., Any]:
 
 
 def hear(through: gr.HTML, call: Call, handler: Callable[..., Any] | None, inputs: Any, outputs: Any, **how: Any) -> Any:
-    """Connect a call with its handler, as `click` does with a button's. A handler of a call with a number gets what the call carries."""
-    return script_event(through, call)(handler, through if call in NUMBERS else inputs, outputs, **how)
+    """Connect a call with its handler, as `click` does with a button's. A handler of a call that carries something gets that."""
+    return script_event(through, call)(handler, through if call in CARRIED else inputs, outputs, **how)
 
 
 def read_number(carried: Any, call: Call) -> int:
     """Return the number that a call carries; 0, which nothing has, where it is none."""
     try:
-        return int(carried[NUMBERS[call]])
+        return int(carried[CARRIED[call]])
     except (TypeError, LookupError, ValueError, OverflowError):
         return 0
+
+
+def read_id(carried: Any, call: Call) -> str:
+    """Return the model's id that a call carries; empty, which nothing has, where it is none."""
+    try:
+        return str(carried[CARRIED[call]])
+    except (TypeError, LookupError):
+        return ""

@@ -18,7 +18,7 @@ from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import Asked, KindName
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.keeper.made_from import read_request
-from app.engine.models.catalog import OFFERED, name_model
+from app.engine.models.catalog import name_model
 from app.ui.page import views
 from app.ui.page.translate import label_model, language, translate, word
 from app.ui.state import presets
@@ -69,8 +69,10 @@ class JobTab:
     def offer_models(self) -> Any:
         return gr.update(choices=model_choices(self.desk, self.kind))
 
-    def use_large(self) -> Any:
-        return gr.update(choices=model_choices(self.desk, self.kind), value=OFFERED[self.kind])
+    def use(self, id_: str) -> Any:
+        """Choose a model; one that is not here, or of the other kind, leaves what was chosen."""
+        choices = model_choices(self.desk, self.kind)
+        return gr.update(choices=choices, value=id_) if id_ in [each for _, each in choices] else gr.update(choices=choices)
 
     def saved_values(self, fields: Mapping[str, Component]) -> list[Any]:
         """Return the saved value of each field, or its first one; a model that is gone makes way for the best."""

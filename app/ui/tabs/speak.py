@@ -23,7 +23,7 @@ from app.engine.speech.text.pronunciations import read_field, write_own
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
-from app.ui.tabs.script_calls import hear, read_number, script_event
+from app.ui.tabs.script_calls import hear, read_id, read_number, script_event
 from app.ui.tabs.shared_controls import (
     EACH,
     LATEST,
@@ -98,6 +98,9 @@ class SpeakTab:
         """Speak the ticked chapters with the settings of the fields; what is in the script stays there."""
         asked = {**values, self.fields.script: "?"}
         return run_or_explain(lambda: self.desk.book.begin(self.request_from(asked)), request)
+
+    def use_model(self, carried: Any) -> Any:
+        return self.shared.use(read_id(carried, "speak.use"))
 
     def redo_part(self, carried: Any, request: gr.Request) -> str:
         return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
@@ -267,6 +270,7 @@ def connect_owner(tab: SpeakTab) -> None:
     sure = "async (voice, model) => [await Hearth.confirmVoice(voice), model]"
     voice.delete.click(tab.delete_voice, [voice.voice, model], [voice.voice, message], js=sure, **LATEST)
     hear(fields.calls, "speak.book", tab.speak_book, fields.asked, message, **QUICK)
-    hear(fields.calls, "speak.use", tab.shared.use_large, None, model, **QUICK)
+    use = hear(fields.calls, "speak.use", tab.use_model, None, model, **QUICK)
+    use.then(None, None, None, js="() => { Hearth.modelChosen(); }", **QUICK)
     hear(fields.calls, "speak.voices", tab.offer_voices, [model, voice.voice], voice.voice, **LATEST)
     remember_settings("speak", tab.desk, fields.saved, fields.settings.presets, message)

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from app.ui import own_window, routes, share
 from app.ui.page import protocol
-from app.ui.page.protocol import CURES, DEEDS, MEASURED, NUMBERS, ROUTES, SWITCHES, Address
+from app.ui.page.protocol import CARRIED, CURES, DEEDS, MEASURED, ROUTES, SWITCHES, Address
 from app.ui.page.view_types import Live
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
@@ -73,7 +73,7 @@ def calls_in_script(source: str) -> set[str]:
 
 
 def carried_in_script(source: str) -> set[tuple[str, str]]:
-    """Calls with the number that they carry."""
+    """Calls with what they carry."""
     return set(re.findall(r'\bcall\("([\w.]+)", \{ (\w+):', source))
 
 
@@ -192,9 +192,9 @@ def named(name: str, place: int) -> list[str]:
     return [node.args[place].value for node in called(name) if isinstance(node.args[place], ast.Constant)]  # type: ignore[attr-defined]
 
 
-def test_the_number_of_a_call_is_the_one_that_its_handler_reads() -> None:
-    assert {pair for source in SCRIPTS.values() for pair in carried_in_script(source)} == set(NUMBERS.items())
-    assert sorted(named("read_number", 1)) == sorted(NUMBERS)
+def test_what_a_call_carries_is_what_its_handler_reads() -> None:
+    assert {pair for source in SCRIPTS.values() for pair in carried_in_script(source)} == set(CARRIED.items())
+    assert sorted([*named("read_number", 1), *named("read_id", 1)]) == sorted(CARRIED)
 
 
 def test_all_that_is_listed_is_there_on_both_sides() -> None:

@@ -16,8 +16,8 @@ import { t } from "./words.js";
 const tab = (id) => () => openTab(id);
 /** @param {string} id @returns {Cures} */
 const get = (id) => [[t("cure.get", "Download it"), () => getModel(id)]];
-/** @param {string} name @returns {Cures} */
-const use = (name) => [[t("cure.use", "Use it"), () => call(name)]];
+/** @param {() => unknown} run @returns {Cures} */
+const use = (run) => [[t("cure.use", "Use it"), run]];
 /** @param {HTMLElement} trouble @returns {Cures} */
 const smaller = (trouble) => [
   [t("cure.smaller", "Retry smaller"), () => retrySmaller(trouble.closest("#h-parts") ? "speech" : "picture")],
@@ -37,8 +37,8 @@ const on = (trouble) => {
 };
 /** @type {Record<string, (trouble: HTMLElement) => Cures>} */
 const CURES = {
-  "use:dia-1.6b": () => use("speak.use"),
-  "use:sd15": () => use("paint.use"),
+  "use:dia-1.6b": () => use(() => call("speak.use", { model: "dia-1.6b" })),
+  "use:sd15": () => use(() => call("paint.use", { model: "sd15" })),
   "get-configs": () => [[t("cure.configs", "Open Models"), tab("models")]],
   extras: () => [[t("cure.extras", "Open extras"), () => (openTab("machine"), showExtras())]],
   models: () => [[t("cure.configs", "Open Models"), tab("models")]],

@@ -1,7 +1,8 @@
-// The first start on one screen: this machine, what fits, one click to a first sound or picture.
+// The first start on one screen: this machine, what fits, one click to a first sound or picture, also of a model that came.
+import { waitingDraft } from "./drafts.js";
 import { el, makeButton, onPage, text } from "./elements.js";
-import { area, ask, buttons, tabInView } from "./hearth.js";
-import { getModel } from "./models.js";
+import { area, ask, buttons, call, tabInView } from "./hearth.js";
+import { getModel, onUse } from "./models.js";
 import { sendSample } from "./rewrite.js";
 import { firstSamples } from "./samples.js";
 import { hearNext } from "./speak.js";
@@ -69,6 +70,23 @@ function draw(element, greeting) {
     text(lines[place].querySelector(".h-fit"), fit?.sentence ?? "");
   });
 }
+
+// A voice that came speaks the first sample at once where nothing is written yet, once its tab has chosen it.
+let /** @type {(() => void) | null} */ awaited = null;
+export const modelChosen = () => {
+  awaited?.();
+  awaited = null;
+};
+onUse(({ id, kind, title }) => {
+  const isVoice = kind === "speech", written = document.querySelector("#speak-text textarea")?.value ?? waitingDraft("speak-text");
+  if (isVoice && !written.trim()) {
+    hearNext();
+    awaited = () => sendSample("speak-text", firstSamples.script, title, buttons.speak.go);
+  }
+  if (isVoice) call("speak.use", { model: id });
+  else call("paint.use", { model: id });
+  openTab(isVoice ? "speak" : "paint");
+});
 
 // Starting a job by hand dismisses the greeting too.
 onPage("click", (event) => {

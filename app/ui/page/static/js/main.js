@@ -4,7 +4,7 @@ import "./cures.js";
 import "./drop.js";
 import { before, reused, reusing, startFrom } from "./force.js";
 import "./gradio.js";
-import "./greeting.js";
+import { modelChosen } from "./greeting.js";
 import { guideFiles, referenceFiles } from "./guide.js";
 import "./help.js";
 import { askToLeave } from "./leave.js";
@@ -34,7 +34,7 @@ import "./voices.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, guideFiles, inForce, isFramed, keepLooking, kept, keptClip, lookAt, lorasFor, paintedBy, referenceFiles, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, guideFiles, inForce, isFramed, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

@@ -8,6 +8,7 @@ import { openTab } from "./tabs.js";
 import { decimal, sentences, size, t, time } from "./words.js";
 
 const LOOK_MS = 1000;
+const /** @type {Record<string, () => string>} */ USES = { speech: () => t("models.speak-with", "Speak with it"), picture: () => t("models.paint-with", "Paint with it") };
 let /** @type {ModelsView | null} */ page = null, /** @type {Map<string, DownloadView>} */ moves = new Map(), shown = false, known = false;
 
 /** @param {string} name */
@@ -42,13 +43,17 @@ async function agreed(id) {
 }
 /** @param {string} id */
 const got = async (id) => (await agreed(id)) && act("get", id);
+let /** @type {(model: ModelView) => void} */ use = () => {}, aimed = "";
+// Whoever knows the tabs says how a model is used there: they import this file.
+/** @param {(model: ModelView) => void} run */
+export const onUse = (run) => (use = run);
 // Return whether it was begun.
 /** @param {string} id */
 export const getModel = async (id) => {
   if (!(await agreed(id))) return false;
+  aimed = id;
   openTab("models");
   await act("get", id);
-  document.querySelector(`#h-models [data-key="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
   return true;
 };
 
@@ -117,6 +122,12 @@ function draw() {
     line.querySelector("button").addEventListener("click", () => act("forget", each.path));
     return line;
   }, (line, each) => text(line.querySelector("span"), each.trouble));
+  // The card that somebody was sent to; the tab may come later than the answer.
+  const card = aimed && element.offsetParent && element.querySelector(`[data-key="${CSS.escape(aimed)}"]`);
+  if (card) {
+    aimed = "";
+    card.scrollIntoView({ block: "center" });
+  }
   const has = element.querySelector(".h-has");
   if (has.dataset.drawn !== String(page.token)) {
     has.dataset.drawn = String(page.token);
@@ -193,6 +204,7 @@ function does(element, each, move) {
     text(terms, t("models.terms", "Terms"));
     element.append(terms);
   }
+  if (each.here && USES[each.kind]) add(USES[each.kind](), () => use(each));
   if (each.here) add(t("models.folder", "Show in folder"), () => act("where", each.id));
   if (each.local) add(t("models.off-list", "Remove from list"), () => act("forget", each.id));
   else if (!each.starter && (each.bytes || move)) add(t("models.remove", "Delete"), async () => (await sure(t("models.sure", "Delete {title} from this disk?", { title: each.title }), t("models.remove", "Delete"))) && act("remove", each.id));
