@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ LETTERS_BYTES: Final = 8 << 20
 """letters.bin may hold no more, packed or not."""
 SOUNDS_MOST: Final = 64
 """A word, or a letter, has at most so many sounds; those of the starter voice have up to 18."""
+READ_MOST: Final = 20_000
 NAMES: Final = (
     "ay", "bee", "see", "dee", "ee", "eff", "jee", "aitch", "eye", "jay", "kay", "ell", "em", "en", "oh", "pee", "cue", "are", "ess", "tee",
     "you", "vee", "doubleyou", "ex", "why", "zee",
@@ -39,6 +40,8 @@ class Letters:
 
     words: Mapping[str, str]
     rules: Mapping[str, str]
+    read: dict[str, str] = field(default_factory=dict, compare=False)
+    """Words that were read by the rules: a book has most of them many times."""
 
     def spell(self, word: str) -> str:
         """Return the sounds of a word in lower case, those of its letters' names where it has none."""
@@ -46,8 +49,13 @@ class Letters:
             return self.words[word]
         if word.endswith("'s"):
             return self._with_s(self.spell(word[:-2]))
-        bare = word.replace("'", "")
-        return apply_rules(self.rules, bare) or " ".join(self.words.get(NAMES[ord(letter) - ord("a")], "") for letter in bare)
+        if (said := self.read.get(word)) is None:
+            if len(self.read) >= READ_MOST:
+                self.read.clear()
+            bare = word.replace("'", "")
+            said = apply_rules(self.rules, bare) or " ".join(self.words.get(NAMES[ord(letter) - ord("a")], "") for letter in bare)
+            self.read[word] = said
+        return said
 
     def _with_s(self, said: str) -> str:
         last = said[-1:]

@@ -59,6 +59,15 @@ def test_the_widest_context_that_is_known_decides() -> None:
     assert pronounce.apply_rules(RULES, "el") == "el" and pronounce.apply_rules(RULES, "tel") == "tEl"
 
 
+def test_the_rules_read_a_word_once_however_often_a_book_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, real = [], pronounce.apply_rules
+    monkeypatch.setattr(pronounce, "apply_rules", lambda rules, word: asked.append(word) or real(rules, word))
+    monkeypatch.setattr(pronounce, "READ_MOST", 2)
+    letters = pronounce.Letters({}, {".a.": "q", ".b.": "w"})
+    assert [letters.spell(word) for word in ("ab", "ba", "ab", "b", "ab")] == ["qw", "wq", "qw", "w", "qw"]
+    assert asked == ["ab", "ba", "b", "ab"] and len(letters.read) <= 2
+
+
 def test_every_sound_has_a_sign_of_its_own_that_no_mark_voice_or_tag_uses() -> None:
     signs = "".join([*sounds.CONSONANTS.values(), *sounds.VOWELS.values()])
     assert len(set(signs)) == len(signs) == len(sounds.CONSONANTS) + 2 * len(sounds.VOWELS)
