@@ -294,10 +294,16 @@ def test_10_the_gallery_exports_and_a_picture_of_his_gives_its_settings(page: Pa
     his, told = Image.new("RGB", (SIDE, SIDE), "navy"), PngImagePlugin.PngInfo()
     told.add_text(
         "parameters",
-        "a lighthouse <lora:ink:0.7>\nNegative prompt: fog\nSteps: 4, Sampler: Euler a, CFG scale: 6, Seed: 77, Size: 64x64, Model: dreamy",
+        "a lighthouse <lora:ink:0.7>\nNegative prompt: fog\nSteps: 4, Sampler: Euler a, CFG scale: 6, Seed: 77, Size: 64x64, "
+        "Model hash: 6ce0161689, Model: dreamy, Denoising strength: 0.4, Clip skip: 2, Hires upscale: 3, Hires upscaler: R-ESRGAN 4x+, Version: v1.10.1",
     )
     his.save(tmp_path / "his.png", pnginfo=told)
     go(page, "paint")
     page.set_input_files("#paint-dropped input[type=file]", tmp_path / "his.png")
     expect(page.locator("#paint-prompt textarea")).to_have_value(re.compile("^a lighthouse"))
     expect(page.locator("#paint-negative textarea, #paint-negative input").first).to_have_value("fog")
+    job = paint(page, opened)
+    asked = job["request"]
+    assert Path(asked["model"]).name == "dreamy.safetensors" and [Path(each["path"]).name for each in asked["loras"]] == ["ink.safetensors"]
+    assert (asked["seed"], asked["steps"], asked["scheduler"], asked["hires"], asked["hires_strength"]) == (77, 4, "Euler a", True, 0.4)
+    assert pixels(results(opened, job)[0]).shape == (3 * SIDE, 3 * SIDE, 3)
