@@ -48,7 +48,18 @@ from app.ui.state.desk import Desk
 from app.ui.state.hearing_desk import find_cues
 from app.ui.state.json_routes import owner_route, route
 from app.ui.state.person import who
-from app.ui.tabs import book, edit_parts, hear_script, help, machine_view, paint_view, pronunciation_list, speak_view, voice_shelf
+from app.ui.tabs import (
+    book,
+    edit_parts,
+    hear_script,
+    help,
+    machine_view,
+    paint_view,
+    pronunciation_list,
+    see_picture,
+    speak_view,
+    voice_shelf,
+)
 from app.ui.tabs.shelf import name_chapter, name_file
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
@@ -171,6 +182,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/book", book.open_or_send, ["GET", "POST"]),
         owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
         owner_route(desk, "/hearth/listen/{act}", listen, ["POST"], ActAsked),
+        owner_route(desk, "/hearth/pick", see_picture.pick, ["POST"], see_picture.PickAsked),
         owner_route(desk, "/hearth/edit/{act}", edit_parts.edit_line, ["POST"], edit_parts.EditAsked),
         route(desk, "/hearth/cast", voice_shelf.send_cast, schema=voice_shelf.CastAsked),
         owner_route(desk, "/hearth/voices", voice_shelf.send_voices),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers.models.depth_anything import DepthAnythingConfig, DepthAnythingForDepthEstimation
 from transformers.models.dinov2 import Dinov2Config
+from transformers.models.sam import SamConfig, SamModel
 
 
 def save_depth(folder: Path, seed: int = 0) -> Path:
@@ -31,4 +34,32 @@ def save_depth(folder: Path, seed: int = 0) -> Path:
         torch.nn.init.normal_(weight, std=0.3)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
+    return folder
+
+
+def save_sam(folder: Path, seed: int = 0) -> Path:
+    """Save one in the layout of SlimSAM: its settings are those of Segment Anything but for what is named, and its parts have no type."""
+    torch.manual_seed(seed)
+    vision: dict[str, Any] = {
+        "hidden_size": 24,
+        "mlp_dim": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "image_size": 128,
+        "output_channels": 32,
+    }
+    vision |= {"window_size": 3, "global_attn_indexes": [1], "num_pos_feats": 16}
+    shared = {"hidden_size": 32}
+    parts = {
+        "vision_config": vision,
+        "prompt_encoder_config": {**shared, "image_size": 128},
+        "mask_decoder_config": {**shared, "mlp_dim": 32, "num_attention_heads": 2, "iou_head_hidden_dim": 16},
+    }
+    model = SamModel(SamConfig(**parts))
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    untyped = {name: {**values, "model_type": ""} for name, values in parts.items()}
+    (folder / "config.json").write_text(json.dumps({"architectures": ["SamModel"], "model_type": "sam", **untyped}))
     return folder

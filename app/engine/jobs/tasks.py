@@ -1,4 +1,4 @@
-"""Define what runs beside the journal: self-test, measuring, hearing, enlarging a finished picture, and work for other machines."""
+"""Define what runs beside the journal: self-test, measuring, hearing, looking at a picture, enlarging a finished one, and work for other machines."""
 
 from __future__ import annotations
 
@@ -53,7 +53,19 @@ class Enlarge:
     """A request names it so; empty: a formula does it."""
 
 
-MaintenanceTask = SelfTest | Tune | Hear | Enlarge
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Find the thing in a picture that a point lies on; its mask is a file in the task's folder."""
+
+    model: str
+    picture: str
+    """No other picture ever has the same path: what the model saw in it is remembered by that."""
+    x: float
+    y: float
+    """Shares of its sides."""
+
+
+MaintenanceTask = SelfTest | Tune | Hear | Enlarge | Pick
 
 TaskId = NewType("TaskId", str)
 """It is used wherever a job's id is, and never equals one."""

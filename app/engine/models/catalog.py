@@ -16,7 +16,7 @@ from app.engine.jobs.request import KindName
 from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
 from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelKind, ModelSettings, Source
-from app.engine.models.picture_readers import READERS
+from app.engine.models.picture_readers import ALL as ALL_READERS
 from app.engine.models.recognisers import RECOGNISERS
 
 NEAR_MOST: Final = 3
@@ -251,7 +251,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
 )  # fmt: skip
 
-BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS, *READERS.values())}
+BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS, *ALL_READERS)}
 
 CONFIGS: Final = {
     "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),

@@ -194,7 +194,7 @@ def describe_need(
             head_dim=shape.head_dim,
             queries=shape.text_tokens,
             keys=shape.keys,
-            masked=False,
+            masked=shape.masked,
             causal=False,
             parts=model.parts,
             cache_bytes=model.cache_bytes,

@@ -1,4 +1,4 @@
-"""List the models that read pictures for others, rows like the catalog's: how far away things are. They make nothing, so no job names them. Loads nothing."""
+"""List the models that read pictures, rows like the catalog's: what is how far away, which thing is where. They make nothing, so no job names them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,18 @@ DEPTH: Final = Model(
     note=say("catalog.depth", "Sees how far away things are, so that a picture can guide another by its depth."),
 )  # fmt: skip
 
+PICKER: Final = Model(
+    "slimsam", "seeing", "sam", "SlimSAM",
+    parts=(ModelPart("model", "speech", 9_723_784, half_is_safe=False),),
+    attention=Attention(12, 12, 14, text_tokens=4096, keys=4096, masked=True, causal=False),
+    source=Source("Zigeng/SlimSAM-uniform-77", ("config.json", "model.safetensors"), 38_900_000), licence="Apache-2.0",
+    cache_bytes=2 * 12 * 4096 * 4096,  # what its widest attention adds to the scores, for each head
+    note=say("catalog.picker", "Finds the thing that you click on, so that it becomes the mask of a starting picture."),
+)  # fmt: skip
+
 READERS: Final[Mapping[str, Model]] = {"depth": DEPTH}
 """Each is found by what is made of a guide."""
+ALL: Final = (*READERS.values(), PICKER)
 
 
 def count_reading_bytes(made: str) -> int:

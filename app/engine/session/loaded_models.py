@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
@@ -24,8 +24,8 @@ from app.engine.models.loading.loaded import LoadedModel
 from app.engine.models.model import SMALL_PARAMETERS, Model, ModelKind
 from app.engine.session.release_memory import release
 
-EARS: Final = "app.engine.hearing.ears.ear"
-"""This module loads recognisers, as a kind's does its models."""
+READ_WITH: Final[Mapping[ModelKind, str]] = {"hearing": "app.engine.hearing.ears.ear", "seeing": "app.engine.pictures.run.eyes"}
+"""These modules load what makes nothing itself, as a kind's does its models."""
 BESIDE = 0.8
 """A second model is loaded beside the first only if it takes less than this share of the free memory."""
 THREADS = torch.get_num_threads()
@@ -66,7 +66,7 @@ class ModelHolder:
         self._latest = model.kind
         if held is not None and held.model == model and held.loaded.adapt(plan):
             held.bytes = held_bytes(need, plan)
-            torch.set_num_threads(count_threads(need))
+            torch.set_num_threads(count_threads(need, model.kind))
             return
         found = on_disk.locate(self._home, model, plan.quantised)
         if found is None:
@@ -84,9 +84,11 @@ class ModelHolder:
         free_bytes = read_available_bytes() if plan.device == "cpu" else probe().free_bytes
         if peak_bytes(need, plan) > BESIDE * free_bytes:
             yield from self.unload()
-        torch.set_num_threads(count_threads(need))
+        torch.set_num_threads(count_threads(need, model.kind))
         yield Loading(model.id, say("session.loading", "Loading {model}.", model=model.words))
-        loads_with = import_module(KINDS[model.makes].loads_with if model.makes else EARS)  # each kind takes seconds to import
+        loads_with = import_module(
+            KINDS[model.makes].loads_with if model.makes else READ_WITH[model.kind]
+        )  # each kind takes seconds to import
         loaded: LoadedModel = loads_with.load_found(found, model, plan, self._home)
         self._held[model.kind] = Held(model, loaded, held_bytes(need, plan))
         for sentence in loaded.notes:
@@ -118,7 +120,7 @@ class ModelHolder:
             yield Unloaded(model.id, say("session.unloaded", "{model} was unloaded.", model=model.words), freed)
 
 
-def count_threads(need: Need) -> int:
+def count_threads(need: Need, kind: ModelKind = "speech") -> int:
     """Use one thread for small models: their kernels end before a second thread wakes up. On a busy computer two
-    threads took fourteen times as long."""
-    return 1 if sum(part.parameters for part in need.parts) < SMALL_PARAMETERS else max(1, THREADS)
+    threads took fourteen times as long. One that sees looks at a whole picture at once, however small it is."""
+    return 1 if kind != "seeing" and sum(part.parameters for part in need.parts) < SMALL_PARAMETERS else max(1, THREADS)

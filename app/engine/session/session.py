@@ -28,7 +28,7 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import LESSONS, drop_elsewhere, list_made
 from app.engine.jobs.request import Request
-from app.engine.jobs.tasks import Enlarge, Hear, MaintenanceTask, SelfTest, Tune
+from app.engine.jobs.tasks import Enlarge, Hear, MaintenanceTask, Pick, SelfTest, Tune
 from app.engine.kinds import check, kind_of
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model
@@ -93,8 +93,8 @@ class Session:
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
                     yield from maintenance.tune(catalog.find(request.model), self._read_hardware(), self.home, self.verdicts, control)
-                case Hear():
-                    yield from self._hear(request, control, job, tell)
+                case Hear() | Pick():
+                    yield from self._read(request, control, job, tell)
                 case Enlarge():
                     yield from self._enlarge(request, control, job)
                 case _:
@@ -181,7 +181,8 @@ class Session:
             told += odd
             yield from map(Note, odd)
             try:
-                yield from self._holder.unload("hearing")  # a recogniser takes no memory from what makes something
+                for kind in ("hearing", "seeing"):
+                    yield from self._holder.unload(kind)  # what only reads takes no memory from what makes something
                 yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
@@ -229,7 +230,8 @@ class Session:
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
 
-    def _hear(self, task: Hear, control: Control, job: Path, tell: Callable[[str, Plan], None]) -> Iterator[Event]:
+    def _read(self, task: Hear | Pick, control: Control, job: Path, tell: Callable[[str, Plan], None]) -> Iterator[Event]:
+        """Hear or look with a model that makes nothing itself."""
         model, facts = catalog.find(task.model), self._read_hardware()
         need, decided = find_need(self.home, facts, model), partial(make_plan, self.home, facts, model, Choice())
         while True:
@@ -238,7 +240,7 @@ class Session:
             try:
                 yield from self._holder.load(model, need, use_real_device(plan))
                 with applied(use_real_device(plan)) as seam:
-                    yield from self._holder.get("hearing").run(task, control, seam, job)
+                    yield from self._holder.get(model.kind).run(task, control, seam, job)
                 return
             except (RuntimeError, MemoryError) as fault:
                 kind = classify_fault(fault)

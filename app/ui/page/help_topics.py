@@ -63,6 +63,8 @@ TOPICS: Final = (
         say("help.prompt.wildcards", "__animals__ takes a line of your file animals.txt in Hearth's folder wildcards, another one for each picture."),
         say_to_all("help.prompt.weights", "(word:1.3) counts a word more, (word:0.7) less, with models that take weights."),
         say("help.prompt.start", "To change a picture, start from it: the higher “How much to change”, the less of it stays. A mask keeps the rest untouched."),
+        say("help.prompt.pick",
+            "“Pick by a click” below it makes a mask of a thing that you click on. SlimSAM, which finds it, is downloaded once, if you want."),
     )),
     PAINTERS,
     Topic("keys", say_to_all("help.keys", "Keys"), (
@@ -76,6 +78,7 @@ TOPICS: Final = (
         ("+, −, 0, F", say_to_all("help.keys.zoom", "in a picture seen in full: larger, smaller, as it fits, full screen")),
         ("Ctrl Z, Ctrl Shift Z", say_to_all("help.keys.undo", "undo and redo, also while a mask is drawn and among parts")),
         ("↑ ↓ ← →, Space", say_to_all("help.keys.brush", "on a starting picture: move the brush and paint; Shift goes further, [ and ] change its size")),
+        ("P, Enter", say("help.keys.pick", "on a starting picture: pick the thing that the cross lies on; Alt Enter takes it away")),
     )),
     Topic("words", say_to_all("help.words", "What the words mean"), (
         (say_to_all("help.words.part", "Part"), say_to_all("help.words.part-is", "what is spoken at once: a few sentences of a script")),

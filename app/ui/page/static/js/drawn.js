@@ -3,7 +3,7 @@
 /**
  * @typedef {{ x: number, y: number, width: number, height: number }} Frame in the picture's pixels; larger than the picture, it is painted on
  * @typedef {{ x: number, y: number }} Point
- * @typedef {{ deed: "brush" | "eraser" | "lasso", size: number, points: Point[] } | { deed: "invert" } | { deed: "clear" } | { deed: "frame", frame: Frame }} Deed
+ * @typedef {{ deed: "brush" | "eraser" | "lasso", size: number, points: Point[] } | { deed: "thing", thing: HTMLCanvasElement, away: boolean } | { deed: "invert" } | { deed: "clear" } | { deed: "frame", frame: Frame }} Deed
  */
 
 export const INK = "rgb(232 89 12)"; // of the mask as it is seen; what is sent counts by its opacity alone
@@ -81,6 +81,9 @@ export class Drawn {
     else if (deed.deed === "invert") {
       brush.globalCompositeOperation = "source-out";
       brush.fillRect(0, 0, this.mask.width, this.mask.height);
+    } else if (deed.deed === "thing") {
+      if (deed.away) brush.globalCompositeOperation = "destination-out";
+      brush.drawImage(deed.thing, 0, 0, this.mask.width, this.mask.height);
     } else if (deed.deed !== "frame") {
       brush.scale(this.scale, this.scale);
       if (deed.deed === "eraser") brush.globalCompositeOperation = "destination-out";
@@ -97,10 +100,15 @@ export class Drawn {
 
   /** Whether anything is to be painted anew. */
   get marked() {
-    if (this.framed) return true;
+    return this.framed || this.share > 0;
+  }
+
+  /** How much of the picture is painted over. */
+  get share() {
     const { data } = brushOf(this.mask).getImageData(0, 0, this.mask.width, this.mask.height);
-    for (let at = 3; at < data.length; at += 4) if (data[at]) return true;
-    return false;
+    let painted = 0;
+    for (let at = 3; at < data.length; at += 4) if (data[at]) painted++;
+    return (4 * painted) / data.length;
   }
 
   /** The mask of the whole frame: what lies outside the picture is painted, too, with a little of its edge. */
@@ -128,6 +136,23 @@ export class Drawn {
       }
     return made;
   }
+}
+
+/** Return the mask of a thing in the ink of what is painted. @param {ImageBitmap} mask opaque where the thing is */
+export function inked(mask) {
+  const made = newCanvas(mask.width, mask.height), brush = brushOf(made);
+  brush.drawImage(mask, 0, 0);
+  brush.globalCompositeOperation = "source-in";
+  brush.fillStyle = INK;
+  brush.fillRect(0, 0, made.width, made.height);
+  return made;
+}
+
+/** Return a picture no larger than this, as a data address. @param {ImageBitmap} picture @param {number} most pixels of the longer side */
+export function shrunk(picture, most) {
+  const scale = Math.min(1, most / Math.max(picture.width, picture.height)), made = newCanvas(picture.width * scale, picture.height * scale);
+  Object.assign(brushOf(made), { imageSmoothingQuality: "high" }).drawImage(picture, 0, 0, made.width, made.height);
+  return made.toDataURL("image/jpeg", 0.95);
 }
 
 // Where a strip of the picture comes from along one side, and where it goes: before its edge (-1), beyond it (1), or as it is (0).

@@ -1,39 +1,43 @@
 // The starting picture on Paint: chosen, dropped or pasted, painted over by mouse, pen, finger or keys, and framed larger or smaller.
 import { Drawn, INK, MASK_MOST, reframe } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
-import { area, call } from "./hearth.js";
+import { area, call, live } from "./hearth.js";
+import { buildPicking, findThing, quiet, showPicking, tellPicked } from "./pick.js";
 import { changeStart, start } from "./picture.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
 
 /**
- * @typedef {"brush" | "eraser" | "lasso" | "frame" | "move"} Tool
+ * @typedef {"brush" | "eraser" | "lasso" | "pick" | "frame" | "move"} Tool
  * @typedef {import("./drawn.js").Deed} Deed
  * @typedef {import("./drawn.js").Frame} Frame
  * @typedef {import("./drawn.js").Point} Point
  * @typedef {{ clientX: number, clientY: number }} At
- * @typedef {{ moves: { x: number, y: number }, from: At, frame?: undefined, deed?: undefined, room?: undefined }} Moving
- * @typedef {{ frame: Frame, first: Frame, grip: string, from: Point, room: { scale: number, x: number, y: number }, moves?: undefined, deed?: undefined }} Framing
- * @typedef {{ deed: Extract<Deed, { points: Point[] }>, moves?: undefined, frame?: undefined, room?: undefined }} Stroking
+ * @typedef {{ moves: { x: number, y: number }, from: At, frame?: undefined, deed?: undefined, room?: undefined, picks?: undefined }} Moving
+ * @typedef {{ frame: Frame, first: Frame, grip: string, from: Point, room: { scale: number, x: number, y: number }, moves?: undefined, deed?: undefined, picks?: undefined }} Framing
+ * @typedef {{ deed: Extract<Deed, { points: Point[] }>, moves?: undefined, frame?: undefined, room?: undefined, picks?: undefined }} Stroking
+ * @typedef {{ picks: Point, away: boolean, moves?: undefined, frame?: undefined, deed?: undefined, room?: undefined }} Picking
  */
 const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited; a larger one is scaled down
-const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, ZOOM_MOST = 16, STEP = 8;
+const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, CROSS = 12, ZOOM_MOST = 16, STEP = 8;
 const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
-const /** @type {Record<string, Tool>} */ KEYS = { b: "brush", e: "eraser", l: "lasso", f: "frame", m: "move" };
+const /** @type {Record<string, Tool>} */ KEYS = { b: "brush", e: "eraser", l: "lasso", p: "pick", f: "frame", m: "move" };
 const /** @type {Record<Tool, () => string>} */ NAMES = {
   brush: () => t("sketch.brush", "Brush"), eraser: () => t("sketch.eraser", "Eraser"), lasso: () => t("sketch.lasso", "Lasso"),
-  frame: () => t("sketch.frame", "Frame"), move: () => t("sketch.move", "Move"),
+  pick: () => t("sketch.pick", "Pick by a click"), frame: () => t("sketch.frame", "Frame"), move: () => t("sketch.move", "Move"),
 };
 const /** @type {Record<Tool, () => string>} */ HINTS = {
   brush: () => t("sketch.brush-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point."),
   eraser: () => t("sketch.eraser-how", "Take paint away."),
   lasso: () => t("sketch.lasso-how", "Draw around an area to fill it."),
+  pick: () => t("sketch.pick-how", "Click on a thing, and all of it is painted over; with Alt its paint is taken away. By keys, arrows move the cross and Enter picks what it lies on."),
   frame: () => t("sketch.frame-how", "Drag an edge or a corner outwards to paint beyond the picture, or inwards to use a part of it. The result has the shape of the frame."),
   move: () => t("sketch.move-how", "Drag the picture. The wheel or two fingers make it larger or smaller."),
 };
 
 let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
-let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | null} */ going = null, /** @type {Point | null} */ cursor = null;
+let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
+let away = false, looking = false; // whether picking takes paint away; whether a thing is looked for
 const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
 
 const place = () => document.querySelector("#h-sketch"), sheet = () => place()?.querySelector("canvas");
@@ -85,8 +89,10 @@ function draw() {
     if (tool === "frame") for (const [gx, gy] of grips(frame)) brush.fillRect(gx - side / 2, gy - side / 2, side, side);
   }
   if (cursor && document.activeElement === canvas && tool !== "move") {
+    const reach = CROSS / scale;
     brush.beginPath();
-    brush.arc(cursor.x, cursor.y, Math.max(brushWidth() / 2, 4 / scale), 0, 7);
+    if (tool !== "pick") brush.arc(cursor.x, cursor.y, Math.max(brushWidth() / 2, 4 / scale), 0, 7);
+    else for (const [wide, high] of [[reach, 0], [0, reach]]) (brush.moveTo(cursor.x - wide, cursor.y - high), brush.lineTo(cursor.x + wide, cursor.y + high));
     brush.stroke();
   }
 }
@@ -110,6 +116,7 @@ function changed() {
   const { frame, framed, marked } = drawn, whole = drawn;
   draw();
   tools();
+  if (place()?.firstElementChild) quiet(place());
   changeStart({
     ...start.now, marked, frame: framed ? frame : null,
     mask: marked ? () => whole.maskOfFrame() : null, framed: framed ? () => whole.pictureOfFrame(/** @type {ImageBitmap} */ (picture)) : null, painted: whole.mask,
@@ -120,6 +127,17 @@ function changed() {
 function act(deed) {
   drawn?.add(deed);
   changed();
+}
+
+/** Paint over the thing at a point, or take its paint away. @param {Point} point @param {boolean} takes */
+async function pick({ x, y }, takes) {
+  const on = drawn;
+  if (!picture || !on || looking || x < 0 || y < 0 || x > on.width || y > on.height) return;
+  looking = true;
+  const thing = await findThing(place(), picture, x / on.width, y / on.height).finally(() => (looking = false));
+  if (!thing || drawn !== on) return; // another picture was opened meanwhile
+  act({ deed: "thing", thing, away: takes });
+  tellPicked(place(), takes, on.share);
 }
 
 /** Open a picture, and what was drawn over it before. @param {Blob} blob @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
@@ -166,6 +184,7 @@ function begin(event) {
   const point = toPicture(event), grip = tool === "frame" ? gripAt(point) : "";
   cursor = point;
   if (tool === "move" || event.button === 1) going = { moves: { ...view }, from: event };
+  else if (tool === "pick") going = { picks: point, away: away !== event.altKey };
   else if (tool === "frame") going = grip ? { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() } : null;
   else going = { deed: { deed: tool, size: brushWidth(), points: [point] } };
   if (going?.deed && tool !== "lasso") drawn.draw(going.deed);
@@ -193,7 +212,7 @@ function move(event) {
   else if (going.frame) {
     const point = toPicture(event);
     going.frame = reframe(going.first, going.grip, point.x - going.from.x, point.y - going.from.y, MASK_MOST * 2);
-  } else {
+  } else if (going.deed) {
     for (const each of event.getCoalescedEvents?.() ?? [event]) going.deed.points.push(toPicture(each));
     going.deed.points.push((cursor = toPicture(event)));
     if (tool !== "lasso") drawn.draw({ ...going.deed, points: going.deed.points.slice(-3) });
@@ -210,7 +229,8 @@ function end(event) {
   if (event.type === "pointercancel") {
     drawn.replay();
     draw();
-  } else if (done.frame) act({ deed: "frame", frame: done.frame });
+  } else if (done.picks) pick(done.picks, done.away);
+  else if (done.frame) act({ deed: "frame", frame: done.frame });
   else if (done.deed) {
     drawn.replay(); // a stroke in pieces would be drawn darker where they meet
     act(done.deed);
@@ -243,7 +263,8 @@ function key(event) {
     else if (asked === "y") drawn.redo();
     else return;
     changed();
-  } else if (altKey) return;
+  } else if (tool === "pick" && (pressed === "Enter" || pressed === " ")) pick((cursor ??= { x: drawn.width / 2, y: drawn.height / 2 }), away !== altKey);
+  else if (altKey) return;
   else if (arrow) {
     const [dx, dy] = arrow.map((each) => each * far);
     if (tool === "frame") act({ deed: "frame", frame: reframe(drawn.frame, arrow[0] ? (arrow[0] < 0 ? "left" : "right") : arrow[1] < 0 ? "top" : "bottom", dx, dy, MASK_MOST * 2) });
@@ -271,6 +292,8 @@ function resize(asked) {
 
 /** @param {Tool} asked */
 function choose(asked) {
+  if (asked === "pick" && !live.state?.charts) return; // guests have none
+  if (asked === "pick" && tool !== "pick") away = tool === "eraser";
   tool = asked;
   tools();
   draw();
@@ -281,6 +304,8 @@ function tools() {
   const card = place();
   if (!card?.firstElementChild) return;
   for (const button of card.querySelectorAll("[data-tool]")) button.setAttribute("aria-pressed", button.dataset.tool === tool);
+  card.querySelector("[data-tool=pick]").hidden = !live.state?.charts;
+  showPicking(card, tool === "pick", away);
   card.querySelector("[data-undo]").disabled = !drawn?.deeds.length;
   card.querySelector("[data-redo]").disabled = !drawn?.undone.length;
   const range = card.querySelector("input[type=range]");
@@ -303,7 +328,7 @@ function show() {
 function build(card) {
   card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
     <div class="h-drawing" hidden><div class="h-chips h-tools" role="toolbar"></div><label class="h-soft h-brush-size"><span></span><input type="range" min="0" max="100"></label>
-    <canvas tabindex="0" role="application"></canvas><p class="h-soft h-hint"></p><div class="h-chips h-deeds"></div></div></div>`).children);
+    <canvas tabindex="0" role="application"></canvas><p class="h-soft h-hint" role="status"></p><div class="h-picking" hidden></div><div class="h-chips h-deeds"></div></div></div>`).children);
   const canvas = card.querySelector("canvas"), file = card.querySelector("input[type=file]"), range = card.querySelector("input[type=range]");
   text(card.querySelector(".h-empty"), matchMedia("(hover: none)").matches ? t("file.tap", "Tap to choose a file") : t("sketch.choose", "Drop a picture here, paste one, or press to choose one"));
   card.querySelector(".h-empty").addEventListener("click", () => file.click());
@@ -316,9 +341,10 @@ function build(card) {
     made.dataset.tool = each;
     return made;
   });
+  buildPicking(card.querySelector(".h-picking"), () => ((away = !away), tools()));
   text(range.previousElementSibling, t("sketch.size", "Brush size"));
   range.addEventListener("input", () => resize(SIZES.least * (SIZES.most / SIZES.least) ** (range.value / 100)));
-  canvas.setAttribute("aria-label", t("sketch.canvas", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, F and M choose a tool, I inverts, Ctrl+Z undoes."));
+  canvas.setAttribute("aria-label", live.state?.charts ? t("sketch.canvas-pick", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, P, F and M choose a tool, I inverts, Ctrl+Z undoes.") : t("sketch.canvas", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, F and M choose a tool, I inverts, Ctrl+Z undoes."));
   /** @param {string} label @param {() => unknown} run */
   const deed = (label, run, name = "") => {
     const made = makeButton(label, run, "h-chip");

@@ -1,0 +1,65 @@
+"""Find the thing in a picture that a point lies on: transformers' Segment Anything, which looks at a picture once, and at each point for a moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.nn.functional import interpolate
+from transformers.models.sam import SamModel
+
+from app.base.foreign_formats import decode, open_picture
+from app.base.sentence import Sentence
+from app.compat.planning.types import Plan
+from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.loading.voice_parts import device_for, load_part, split_plan
+
+_MEAN: Final = (0.485, 0.456, 0.406)
+_SPREAD: Final = (0.229, 0.224, 0.225)
+"""ImageNet's pictures are scaled by both."""
+
+
+class Picker:
+    def __init__(self, folder: Path, plan: Plan, notes: list[Sentence]) -> None:
+        how, _ = split_plan(plan)
+        self._model: Any = load_part(SamModel, folder, plan, how, notes)
+        self._device = device_for(plan, how)
+        self._side = int(self._model.config.vision_config.image_size)
+        self._seen: tuple[Path, tuple[int, int], torch.Tensor] | None = None
+        """The picture looked at last, its size, and what was seen in it."""
+
+    @torch.inference_mode()
+    def pick(self, picture: Path, x: float, y: float) -> Image.Image:
+        """Return where the thing is, white on black, as large as the picture. `x`, `y`: the point, as shares of its sides."""
+        if self._seen is None or self._seen[0] != picture:
+            self._seen = None  # before another one takes its room
+            self._seen = picture, *self._look(picture)
+        _, size, seen = self._seen
+        wide, high = self._fit(size)
+        point = torch.tensor([[[[x * wide, y * high]]]], device=self._device, dtype=seen.dtype)
+        found = self._model(image_embeddings=seen, input_points=point)
+        masks, scores = found.pred_masks[0, 0].float(), found.iou_scores[0, 0].float()
+        if not bool(scores.isfinite().all()):
+            raise NumbersBroke(0, "speech")
+        whole = interpolate(masks[scores.argmax()][None, None], (self._side, self._side), mode="bilinear")[..., :high, :wide]
+        likely = interpolate(whole, (size[1], size[0]), mode="bilinear")[0, 0]
+        return Image.fromarray((likely > 0).byte().mul(255).cpu().numpy())
+
+    def _look(self, picture: Path) -> tuple[tuple[int, int], torch.Tensor]:
+        with open_picture(picture, ("PNG",)) as opened:
+            whole = decode(opened, "RGB")
+        fitted = np.asarray(whole.resize(self._fit(whole.size), Image.Resampling.BILINEAR), np.float32) / 255
+        pixels = np.zeros((self._side, self._side, 3), np.float32)  # what lies beyond the picture is grey to the model
+        pixels[: fitted.shape[0], : fitted.shape[1]] = (fitted - np.array(_MEAN, np.float32)) / np.array(_SPREAD, np.float32)
+        given = torch.from_numpy(pixels).permute(2, 0, 1)[None].to(self._device, self._model.dtype)
+        seen: torch.Tensor = self._model.get_image_embeddings(given)
+        return whole.size, seen
+
+    def _fit(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Return the sides of a picture as the model sees it: the longer one fills its square."""
+        scale = self._side / max(size)
+        wide, high = (max(1, int(side * scale + 0.5)) for side in size)
+        return wide, high
