@@ -9,7 +9,7 @@ from app.base.sentence import say
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.attention_fields import decide_kernels, narrow_to_kernels
 from app.compat.planning.metal import metal_path, padded_dim
-from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field
+from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, object_to_pace, percent_of_time
 from app.compat.planning.types import Dtype, Path, Reason
 
 RIGHT: Final = "pad_heads/yes"
@@ -28,7 +28,7 @@ def decide_heads(situation: Situation, dtype: Dtype, paths: Collection[Path]) ->
         "Heads of {size} are padded with zeros to {padded} for Metal's kernel that stores no scores: {percent}% of the time here.",
         size=need.head_dim,
         padded=padded_dim(need.head_dim),
-        percent=round(100 * pace.error) if pace else 100,
+        percent=percent_of_time(pace),
     )
     against = {"yes": list(_object(situation, dtype))}
     return decide_field(situation, "pad_heads", (Option("yes", words, MEASURED_HERE), kept), dtype, against)
@@ -42,7 +42,7 @@ def _object(situation: Situation, dtype: Dtype) -> Iterator[Reason]:
         words = say("pad_heads.unseen", "Whether padded heads are right and quicker here is measured while Hearth is idle.")
         yield Reason("pad_heads", words)
     elif right.passed and not pace.passed:
-        words = say(
-            "pad_heads.slower", "Padded heads take {percent}% of the time here, so too little is gained.", percent=round(100 * pace.error)
+        slower = say(
+            "pad_heads.slower", "Padded heads take {percent}% of the time here, so too little is gained.", percent=percent_of_time(pace)
         )
-        yield Reason("pad_heads", words, MEASURED_HERE)
+        yield object_to_pace("pad_heads", pace, slower)

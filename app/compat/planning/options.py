@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,6 +75,17 @@ def find_objections(situation: Situation, field: str, option: str, dtype: Dtype 
 def failed_sentence(option: Value, verdict: Verdict) -> Sentence:
     words = verdict.words or f"{verdict.error:.2g}"
     return say("plan.failed", "{option} failed the self-test on this machine: {words}", option=option, words=words)
+
+
+def percent_of_time(pace: Verdict | None) -> int:
+    """Return how much of the plain way's time a way takes; as much as that where it was never timed, or could not be."""
+    return round(100 * pace.error) if pace is not None and math.isfinite(pace.error) else 100
+
+
+def object_to_pace(field: str, pace: Verdict, slower: Sentence) -> Reason:
+    """Say that a way is not quick enough, or that it raised, hung or died while it was timed."""
+    untimed = say("plan.untimed", "It could not be timed on this machine: {words}", words=pace.words)
+    return Reason(field, slower if math.isfinite(pace.error) else untimed, MEASURED_HERE)
 
 
 def decide_field(

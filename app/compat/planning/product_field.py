@@ -9,7 +9,16 @@ from typing import Final, Literal
 from app.base.sentence import Sentence, say
 from app.compat.machine.hardware import Hardware, Kind
 from app.compat.machine.verdicts import Subject
-from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, failed_sentence
+from app.compat.planning.options import (
+    MEASURED_HERE,
+    FieldDecision,
+    Option,
+    Situation,
+    decide_field,
+    failed_sentence,
+    object_to_pace,
+    percent_of_time,
+)
 from app.compat.planning.quirk import version
 from app.compat.planning.types import HALVES, Dtype, Precision, Product, Quantised, Reason
 
@@ -78,8 +87,8 @@ def list_objections(situation: Situation, product: Product, weights: Weights, dt
         words = say("product.unseen", "Whether Hearth's own way is right here and quicker than torch's is measured while Hearth is idle.")
         found.append(Reason("product", words))
     elif not pace.passed:
-        words = say("product.slower", "It takes {percent}% of torch's time here, so too little is gained.", percent=round(100 * pace.error))
-        found.append(Reason("product", words, MEASURED_HERE))
+        slower = say("product.slower", "It takes {percent}% of torch's time here, so too little is gained.", percent=percent_of_time(pace))
+        found.append(object_to_pace("product", pace, slower))
     return found
 
 
@@ -114,8 +123,9 @@ def decide_product(situation: Situation, dtype: Dtype, how: Sequence[Precision],
 def _find_weights(situation: Situation, how: Sequence[Precision], quantised: Quantised) -> Weights | None:
     """Return how the weights that each row reads are held; None if no way but torch's takes them."""
     voice = next((each for each in how if each.role == "speech"), None)
-    if voice is None or situation.need.plain:
+    if voice is None:
         return None
     if quantised == "int8" or quantised == "int4":
         return quantised
-    return "half" if quantised == "none" and (voice.linear or voice.storage) in HALVES else None
+    halves = quantised == "none" and not situation.need.plain and (voice.linear or voice.storage) in HALVES
+    return "half" if halves else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.base.sentence import say
 from app.compat.machine.verdicts import Subject
-from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field
+from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, object_to_pace, percent_of_time
 from app.compat.planning.quantisation_field import PACKED
 from app.compat.planning.types import Dtype, Offload, Quantised, Reason
 
@@ -19,11 +19,7 @@ def decide_row(situation: Situation, dtype: Dtype, quantised: Quantised, offload
     if situation.need.kind != "speech" or situation.need.plain or situation.hardware.kind != "cuda":
         return decide_field(situation, "row", (calls,), dtype)
     pace = situation.verdicts.get(Subject.quicker("graph", dtype))
-    words = say(
-        "row.graph",
-        "A row is one captured graph, which takes {percent}% of the time here.",
-        percent=round(100 * pace.error) if pace else 100,
-    )
+    words = say("row.graph", "A row is one captured graph, which takes {percent}% of the time here.", percent=percent_of_time(pace))
     more = {"graph": list(_object_to_graph(situation, dtype, quantised, offload))}
     return decide_field(situation, "row", (Option("graph", words, MEASURED_HERE), calls), dtype, more)
 
@@ -37,7 +33,7 @@ def _object_to_graph(situation: Situation, dtype: Dtype, quantised: Quantised, o
     if pace is None or right is None:
         yield Reason("row", say("row.unseen", "Whether a captured graph is right and quicker here is measured while Hearth is idle."))
     elif not pace.passed and right.passed:
-        words = say(
-            "row.slower", "A captured graph takes {percent}% of the time here, so too little is gained.", percent=round(100 * pace.error)
+        slower = say(
+            "row.slower", "A captured graph takes {percent}% of the time here, so too little is gained.", percent=percent_of_time(pace)
         )
-        yield Reason("row", words, MEASURED_HERE)
+        yield object_to_pace("row", pace, slower)

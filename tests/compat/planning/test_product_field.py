@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -13,9 +14,10 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.fallbacks import next_fallback
+from app.compat.planning.heads_field import PADDED, RIGHT
 from app.compat.planning.memory_formulas import GIB, MIB, peak_bytes, usable_bytes, weights_bytes
 from app.compat.planning.product_field import ALL, Weights, quicker_subject, right_subject
-from app.compat.planning.types import Choice, Dtype, Plan, Product
+from app.compat.planning.types import HALVES, Choice, Dtype, Plan, Product
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 
@@ -74,6 +76,24 @@ def test_a_way_is_used_once_it_was_seen_to_be_right_and_quicker() -> None:
         assert refused.product == "torch" and objections(refused, "product", "kernel") == [said]
 
 
+@pytest.mark.parametrize("machine", ["gtx-1060", "t4", "m2-16gb", "m3-max-64gb"])
+@pytest.mark.parametrize("right", [True, False])
+def test_a_way_that_could_not_be_timed_is_not_used(machine: str, right: bool) -> None:
+    """A question that raised, hung or died is stored with an infinite time."""
+    seen, told = dict[Subject, Verdict](), set[str]()
+    for dtype in ("float32", *HALVES):
+        ways: list[tuple[Product, Weights]] = [(product, weights) for product in ("kernel", "lines") for weights in ALL]
+        rights = [Subject.path(RIGHT, dtype), Subject.path("row/graph", dtype), *(right_subject(*each, dtype) for each in ways)]
+        paces = [*(Subject.quicker(each, dtype) for each in ("int8", "graph", PADDED)), *(quicker_subject(*each, dtype) for each in ways)]
+        seen |= {each: Verdict(each, right, 1e-4 if right else math.inf, words="it hung") for each in rights}
+        seen |= {each: Verdict(each, False, math.inf, words="it hung") for each in paces}
+    for need in (DIA, STARTER, PICTURE, describe_need(BY_ID["sdxl"])):
+        plan = decide(MACHINES[machine], need, Choice(), seen)
+        assert (plan.product, plan.row, plan.pad_heads) == ("torch", "calls", False)
+        told |= {reason.sentence.key for each in plan.rejected for reason in each.objections}
+    assert ("plan.untimed" in told) == right and ("plan.failed" in told) != right
+
+
 @pytest.mark.parametrize(
     ("kernel", "lines", "taken"), [(0.4, 0.6, "kernel"), (0.7, 0.6, "lines"), (1.2, 0.6, "lines"), (1.2, 0.95, "torch")]
 )
@@ -91,6 +111,13 @@ def test_only_weights_in_half_precision_or_packed_have_other_ways() -> None:
     assert {each.storage for each in stored.precision if each.role == "speech"} == {"float16"}
     assert stored.product == "kernel", "it sums in float32 what others would widen first"
     assert decide(MACHINES["cpu"], DIA, Choice(), everything).product == "torch"
+
+
+def test_packed_weights_of_every_voice_have_hearths_kernel() -> None:
+    vibe = describe_need(BY_ID["vibevoice-1.5b"])
+    assert vibe.plain
+    plan = decide(replace(OLD, free_bytes=5325 * MIB), vibe, Choice(), ON_OLD_CARD)
+    assert plan.device == "cuda" and plan.quantised in ("int8", "int4") and plan.product == "kernel"
 
 
 def test_an_old_card_multiplies_halves_by_the_kernel() -> None:
