@@ -69,7 +69,7 @@ METAL: Final[tuple[Quirk, ...]] = (
     Quirk(
         "mps-long-k", (Where(("mps",), names=r"\bM[12]\b", paths=("graph",)),),
         say("quirk.mps-long-k", "M1 and M2 get sums of 32767 or more numbers wrong, so keys are processed 16384 at a time."),
-        "pytorch #195163", limits=(("keys", 16384),),
+        "pytorch #195163, #177116, #193487, PR 195012", limits=(("keys", 16384),),
     ),
     Quirk(
         "mps-half-softmax",
@@ -176,13 +176,6 @@ METAL: Final[tuple[Quirk, ...]] = (
         say("quirk.mps-stride-zero",
             "Linear layers crash Metal in torch 2.8 if their input is one tensor shown several times. Run {hearth} repair to update torch."),
         "pytorch #167154", r"buffer is not large enough\. Must be \d+ bytes",
-    ),
-    Quirk(
-        "mps-transposed-left", (Where(("mps",), torch_from="2.7", torch_before="2.14"),),
-        say("quirk.mps-transposed-left",
-            "Metal can multiply wrongly in float32 if the left side is a transposed view, depending on what memory held before, so Hearth hands over "
-            "such a side in order."),
-        "pytorch #193487, PR 187441",
     ),
     Quirk(
         "mps-m5-linear", (Where(("mps",), names=r"\bM5\b", torch_before="2.13"),),

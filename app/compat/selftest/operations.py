@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -129,25 +128,6 @@ def expanded_rows(dtype: Dtype, device: str) -> Measured:
     rows, weight = made(1, 49, 64), made(64, 64)
     right = np.broadcast_to(rows.double().numpy() @ weight.double().numpy().T, (5, 49, 64))
     return _compare(np.asarray(right), lambda: F.linear(rows.to(device).expand(5, -1, -1), weight.to(device)))
-
-
-def transposed_left(dtype: Dtype, device: str) -> Measured:
-    """Test products whose left side is a transposed view, after memory of several sizes was taken and given back: what it held decides."""
-    made = _random(dtype)
-    rows, weight = made(2, 64, 640), made(64, 64)
-    right = rows.double().numpy().swapaxes(1, 2) @ weight.double().numpy()
-    found: list[Measured] = []
-
-    def multiply(given: Tensor) -> Tensor:
-        return given.transpose(1, 2) @ weight.to(device)
-
-    def layer(given: Tensor) -> Tensor:
-        return F.linear(given.transpose(1, 2), weight.T.contiguous().to(device))
-
-    for mib in (16, 64, 32):
-        torch.ones(mib << 18, device=device)
-        found += [_compare(right, partial(way, rows.to(device))) for way in (multiply, layer)]
-    return max(worst for worst, _ in found), sum(elapsed_s for _, elapsed_s in found)
 
 
 def repeated_linear(dtype: Dtype, device: str) -> Measured:

@@ -117,7 +117,6 @@ SHOWN_BY: Final[dict[str, Shown]] = {
     "mps-fp16-black": (("float16",), attention(shape.SD15_LOUD, shape.SD15, ways=(bare,))),
     "masked-rows": (("float32", "float16"), attention(shape.BLIND, shape.BLIND_STEP)),
     "mps-stride-zero": (("float32",), operations.expanded_rows),
-    "mps-transposed-left": (("float32",), operations.transposed_left),
     "mps-m5-linear": (HALVES, operations.repeated_linear),
     "mps-large-product": (("float32",), operations.large_product),
     "mps-baddbmm": (("float32",), operations.ignored_addend),

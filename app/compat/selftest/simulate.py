@@ -101,8 +101,7 @@ class Bites:
     def linear(self, rows: Tensor, bias: Tensor | None, run: Callable[[], Tensor]) -> Tensor:
         if self.bites("mps-stride-zero", any(not stride and size > 1 for stride, size in zip(rows.stride(), rows.shape, strict=True))):
             self.cry(Aborted, failures.NO_ZERO_STRIDE)
-        wrong = self.bites("mps-m5-linear", rows.dtype in HALVES and rows.dim() > 2 and bias is None)
-        if not wrong and not self.bites("mps-transposed-left", _is_turned(rows)):
+        if not self.bites("mps-m5-linear", rows.dtype in HALVES and rows.dim() > 2 and bias is None):
             return run()
         self.inside = True  # the products below count as this one
         try:
@@ -144,8 +143,6 @@ class Bites:
         rows, summed, columns = left.shape[-2], left.shape[-1], right.shape[-1]
         if self.bites("mps-large-product", (rows + 2 * summed) * columns * left.element_size() > limits.product_bytes):
             return _write(result, failures.nan)
-        if self.bites("mps-transposed-left", _is_turned(left)):
-            return _write(result, failures.garbage)
         if self.bites("mps-long-k", left.shape[-1] >= limits.reduction and (batched or self.facts.torch < (2, 14))):
             return _write(result, failures.garbage)
         # 0 * NaN is NaN there: nonzero content stands for the arbitrary content of torch.empty.
@@ -178,12 +175,6 @@ class Bites:
 def _write(result: Tensor, spoil: Callable[[Tensor], Tensor]) -> Tensor:
     """Write into the same memory: an `out=` tensor is the caller's own."""
     return result.copy_(spoil(result))
-
-
-def _is_turned(tensor: Tensor) -> bool:
-    """Return whether a matrix in float32 is a transposed view."""
-    turned = tensor.dim() > 1 and tensor.stride(-1) != 1 and tensor.stride(-2) == 1 and min(tensor.shape[-2:]) > 1
-    return turned and tensor.dtype == torch.float32
 
 
 def _is_part(tensor: Tensor) -> bool:

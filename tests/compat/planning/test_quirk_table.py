@@ -32,7 +32,7 @@ FACTS = [
     "sdpa-mask-dtype", "sdpa-heads", "bias-overflow", "wheel-arch", "uv-backend", "fused-qkv-stride",
     "rocm-strided-v", "intel-mac", "directml", "vae-fp16", "mps-allocator", "mps-slow-path", "mps-vector-mask", "mps-threads",
     "mps-scalar-view", "mps-conv-weight", "mps-conv-chunk", "mps-out-slice", "mps-graph-26", "mps-graph-27",
-    "cudnn-old-card", "rdna2-bf16", "windows-spill", "mps-transposed-left", "mps-m5-linear", "mps-large-product",
+    "cudnn-old-card", "rdna2-bf16", "windows-spill", "mps-m5-linear", "mps-large-product",
 ]  # fmt: skip
 
 M1, M2, M3 = MACHINES["m1-8gb"], MACHINES["m2-16gb"], MACHINES["m3-max-64gb"]
@@ -91,7 +91,6 @@ CURES = {
     "mps-oom-type": ("app/compat/machine/fault_words.py", '"out of memory"'),
     "mps-threads": ("app/engine/keeper/worker.py", "read_beside("),
     "mps-large-product": ("app/compat/planning/memory_formulas.py", "SCORES_AT_MOST: Final = GIB"),
-    "mps-transposed-left": ("app/engine/pictures/families/placement.py", "order_inputs("),
     "mps-scalar-view": ("app/engine/pictures/run/steps.py", "_Sigmas"),
     "rng-device": ("app/engine/pictures/run/painter.py", 'Generator("cpu")'),
     "conv-65536": ("app/engine/speech/families/dia/codec.py", "127"),

@@ -43,12 +43,12 @@ SHOWN = {
     "m2-16gb": {
         "mps-decode-oob", "mps-q-stride", "mps-batch-stride", "mps-causal-leak", "mps-value-dim", "mps-placeholder",
         "mps-long-k", "mps-half-softmax", "mps-fp16-black", "masked-rows", "mps-stride-zero", "mps-fp64", "conv-65536",
-        "mps-baddbmm", "mps-vector-mask", "mps-scalar-view", "mps-conv-weight", "mps-transposed-left",
+        "mps-baddbmm", "mps-vector-mask", "mps-scalar-view", "mps-conv-weight",
     },
     **{
         name: {
             *("mps-placeholder", "mps-half-softmax", "masked-rows", "mps-fp64", "mps-baddbmm", "mps-scalar-view", "mps-conv-weight"),
-            *("mps-conv-chunk", "mps-transposed-left", *more),
+            *("mps-conv-chunk", *more),
         }
         for name, *more in (("m1-8gb-browser", "mps-long-k"), ("m1-8gb-full", "mps-long-k"), ("m3-max-64gb",))
     },

@@ -124,8 +124,6 @@ SPOILING: list[tuple[str, str | Hardware, DeviceLimits, Callable[[], Callable[[]
     ("gtx16-fp16", "gtx-1660", DeviceLimits(), lambda: partial(nn.Conv2d(2, 2, 3).half(), made(1, 2, 8, 8, dtype=half))),
     ("masked-rows", "m2-16gb", replace(DeviceLimits(), broadcast_elements=1 << 30), lambda: masked(16, 16, blind_row=True)),
     ("masked-rows", "m3-max-64gb", DeviceLimits(), lambda: attend(*qkv(8, 16), attn_mask=torch.zeros(2, 4, 8, 16, dtype=torch.bool))),
-    ("mps-transposed-left", "m3-max-64gb", DeviceLimits(), lambda: lambda: made(2, 8, 16).transpose(1, 2) @ made(8, 4)),
-    ("mps-transposed-left", "m3-max-64gb", DeviceLimits(), lambda: lambda: F.linear(made(2, 8, 16).transpose(1, 2), made(4, 8))),
     ("mps-m5-linear", OLD_M5, DeviceLimits(), lambda: lambda: F.linear(made(2, 3, 8, dtype=half), made(4, 8, dtype=half))),
     ("mps-large-product", "m2-16gb", replace(SMALL, product_bytes=1 << 12, reduction=1 << 20), lambda: lambda: made(16, 40) @ made(40, 16)),
 ]

@@ -80,8 +80,6 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
     configure_vae(pipe.vae, plan)
     # SDXL's pipelines would upcast the VAE for a start picture and then leave it in the denoiser's dtype, against the plan.
     pipe.vae.register_to_config(force_upcast=False)
-    if plan.device == "mps":
-        order_inputs(pipe.vae)
     device = plan.runs_on
     if plan.offload == "model" and plan.device not in SHARED_MEMORY:
         pipe.enable_model_cpu_offload(device=device)
@@ -98,13 +96,6 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
         scale_layers(list_modules(pipe)[denoiser])
     if denoiser == "unet":
         packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
-
-
-def order_inputs(vae: torch.nn.Module) -> None:
-    """Copy a transposed view before a linear layer takes it: the attention of diffusers' VAE hands over one. See the quirk mps-transposed-left."""
-    for layer in vae.modules():
-        if isinstance(layer, torch.nn.Linear):
-            layer.register_forward_pre_hook(lambda _layer, given: (given[0].contiguous(), *given[1:]))
 
 
 def widen_loras(part: torch.nn.Module) -> None:

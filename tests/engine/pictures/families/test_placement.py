@@ -26,7 +26,6 @@ from app.compat.machine.pretended import machine
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn
 from app.compat.planning.decide import decide
 from app.compat.planning.types import Choice, Dtype, ModelPart, Need, Plan, Precision
-from app.compat.selftest.simulate import biting
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Loading, Note
 from app.engine.jobs.request import Lora, PictureRequest
@@ -242,16 +241,6 @@ def test_a_part_comes_back_where_its_model_was_deleted(tmp_path: Path, monkeypat
     turns.add("one", part, [file])
     assert torch.equal(part(torch.ones(2, 8)), torch.nn.functional.linear(torch.ones(2, 8), weight, bias))
     turns.close()
-
-
-def test_a_decoder_on_metal_gets_its_rows_in_order() -> None:
-    layer, rows = torch.nn.Linear(8, 4, bias=False), torch.randn(2, 8, 16).transpose(1, 2)
-    with torch.no_grad():
-        right = layer(rows)
-        with biting("m3-max-64gb"):
-            assert not torch.allclose(layer(rows), right)
-            placement.order_inputs(layer)
-            assert torch.allclose(layer(rows), right)
 
 
 def test_a_part_that_leaves_a_mac_leaves_its_cache_too(tmp_path: Path) -> None:
