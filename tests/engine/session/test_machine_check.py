@@ -152,3 +152,18 @@ def test_what_could_not_be_asked_leaves_no_verdict(fresh: None, tmp_path: Path, 
         session = start(tmp_path / "home", MAC)
         list(session.use_idle_time())
     assert {str(each) for each in session.verdicts} == {"part:vae/bfloat16", "part:vae/float32"}
+
+
+@pytest.mark.parametrize(("name", "most"), [("gtx-1060", 0.5), ("m1-8gb-browser", 0.4)])
+def test_what_makes_a_machine_several_times_quicker_is_asked_early(name: str, most: float) -> None:
+    asked = [str(each.subject) for each in machine_check.questions(replace(MACHINES[name], pretended=""))]
+    parts = [place for place, each in enumerate(asked) if each.startswith("part:")]
+    linear = [place for place, each in enumerate(asked) if each.startswith("path:linear/")]
+    quicker = [place for place, each in enumerate(asked) if each.startswith(("path:product/", "quicker:"))]
+    assert parts == list(range(len(parts)))
+    assert linear == list(range(len(parts), len(parts) + len(linear)))
+    assert max(quicker) < most * len(asked)
+    assert asked[-1] == str(run._LAST) or str(run._LAST) not in asked
+    assert len(set(asked)) == sum(1 for before, after in zip(["", *asked], asked, strict=False) if before != after), (
+        "each subject's stand together"
+    )
