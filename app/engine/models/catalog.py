@@ -191,7 +191,7 @@ CATALOG: Final[tuple[Model, ...]] = (
         settings=ModelSettings(20, 4.5, "DPM++ 2M", 1024, 1024, _SIZES_1024),
         # Its text encoder is published in float32 only.
         source=Source("PixArt-alpha/PixArt-Sigma-XL-2-1024-MS", _WHOLE, 21_900 * _MB, _SAFE),
-        licence="OpenRAIL++",
+        companions=(_TINY_XL,), licence="OpenRAIL++",
         note=say("catalog.pixart", "A small model that follows long prompts, with a large text encoder."),
     ),
     Model(

@@ -30,13 +30,17 @@ class TinyVae:
         self._vae: Any = None
 
     def decode(self, latents: torch.Tensor, own: Any) -> torch.Tensor:
-        """Return the picture, in -1..1, of latents for the model's `own` VAE; a tiny one takes them as the denoiser makes them."""
+        """Return the picture, in -1..1, of latents for the model's `own` VAE, in tiles as that is planned; a tiny one takes them as the denoiser makes
+        them."""
         vae = self._load(latents.device)
         shift = getattr(own.config, "shift_factor", None) or 0.0
         scaled = (latents.float() - shift) * own.config.scaling_factor
         larger = 2 ** (len(own.config.block_out_channels) - 1)
         if vae.config.latent_channels != latents.shape[1] or 2 ** (len(vae.config.num_decoder_blocks) - 1) != larger:
             raise self._explain("it belongs to another family of models")
+        vae.use_tiling = own.use_tiling  # whole, it takes a kilobyte a pixel: 1 GiB for 1,024 x 1,024
+        if own.use_tiling:
+            vae.tile_sample_min_size, vae.tile_latent_min_size = own.tile_sample_min_size, own.tile_latent_min_size
         image: torch.Tensor = vae.decode(scaled, return_dict=False)[0]
         return image
 

@@ -73,6 +73,24 @@ def test_it_decodes_when_quicker_is_much(
     assert said == [[], ["quicker.tiny-vae"]], "not that Quicker changes nothing"
 
 
+def test_it_decodes_in_tiles_as_the_plan_says(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Else it would take 1 GiB for 1,024 x 1,024, on machines whose plan has tiles because that much is not there."""
+    make_tiny(tmp_path)
+    vae, own = tiny_vae.TinyVae(tmp_path), load(folders["sd15"])._pipe.vae
+    latents, seen = torch.randn(1, 4, 24, 24, generator=torch.Generator().manual_seed(1)), list[int]()
+    with torch.no_grad():
+        whole = vae.decode(latents, own)
+        vae._vae.decoder.register_forward_pre_hook(lambda _, given: seen.append(given[0].shape[-1]))
+        own.enable_tiling()
+        own.tile_sample_min_size, own.tile_latent_min_size = 128, 16
+        tiled = vae.decode(latents, own)
+        own.disable_tiling()
+        again = vae.decode(latents, own)
+    assert max(seen[:-1]) == 16 and seen[-1] == 24
+    assert tiled.shape == whole.shape and torch.equal(again, whole)
+    assert float((tiled - whole).abs().mean()) < 0.05 * float(whole.std())
+
+
 @pytest.mark.slow
 def test_one_of_another_family_or_damaged_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "model"
