@@ -21,7 +21,7 @@ from app.engine.models.catalog import name_model
 from app.engine.models.model_names import word_name
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.view_types import JobsView, Live, RemarkView
+from app.ui.page.view_types.live import JobsView, Live, RemarkView
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import NOT_MADE, redact_for, redact_sentences
 from app.ui.state.other_machines import LARGER

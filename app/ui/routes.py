@@ -41,7 +41,7 @@ from app.ui.live_view import guest_view, owner_view
 from app.ui.page.bundle import FOLDERS, bundle, list_script_sentences
 from app.ui.page.contact_sheet import contact_sheet
 from app.ui.page.translate import join, language, translate
-from app.ui.page.view_types import AlongView, SentenceView
+from app.ui.page.view_types.making import AlongView, SentenceView
 from app.ui.state import listening
 from app.ui.state.asked import TEXT_MOST, Asked, Id, Name, Word
 from app.ui.state.desk import Desk

@@ -35,7 +35,7 @@ from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import ShareView
+from app.ui.page.view_types.machine import ShareView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance

@@ -20,7 +20,7 @@ from app.base.paths import home
 from app.ui import routes as page_routes
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.page.translate import Language
-from app.ui.page.view_types import MachineView
+from app.ui.page.view_types.machine import MachineView
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, Person

@@ -1,4 +1,4 @@
-// What the server sends, as app/ui/page/view_types.py has it. Written by `python -m tests.ui.page.test_view_types`.
+// What the server sends, as app/ui/page/view_types has it. Written by `python -m tests.ui.page.test_view_types`.
 
 interface FinishedView {
   kind: "finished";

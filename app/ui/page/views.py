@@ -35,7 +35,7 @@ from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import ADD_GUIDE, ADD_IMAGE, ADD_REFERENCE
 from app.engine.speech.text.subtitles import read_cues
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.view_types import (
+from app.ui.page.view_types.live import (
     BlockerView,
     ChartPointView,
     EndView,

@@ -36,7 +36,7 @@ from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
 from app.ui.page.translate import Language
-from app.ui.page.view_types import QueueView
+from app.ui.page.view_types.live import QueueView
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
 from app.ui.state.hearing_desk import HearingDesk

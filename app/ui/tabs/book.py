@@ -12,7 +12,7 @@ from app.base.sentence import say
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import CHAPTERS_MOST
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import BookView
+from app.ui.page.view_types.making import BookView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.book_desk import NAMES_MOST, VOICED_MOST
 from app.ui.state.desk import Desk

@@ -13,7 +13,7 @@ from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
 from app.engine.models.planned import chunk_differs
 from app.ui.page.translate import Language, text, translate
-from app.ui.page.view_types import CurvePointView, CurveView
+from app.ui.page.view_types.machine import CurvePointView, CurveView
 
 CURVE_SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 

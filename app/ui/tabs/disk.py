@@ -14,7 +14,7 @@ from app.base.sentence import Sentence
 from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.keeper.disk_use import Double, Use, is_ours
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import DiskView, UseView
+from app.ui.page.view_types.machine import DiskView, UseView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.disk_desk import DiskDesk

@@ -12,7 +12,8 @@ from starlette.routing import Route
 from app.engine.jobs.settings import ENLARGERS
 from app.engine.models.enlargers import list_enlargers
 from app.ui.page.translate import language, translate
-from app.ui.page.view_types import EnlargersView, EnlargerView, EnlargingView
+from app.ui.page.view_types.live import EnlargingView
+from app.ui.page.view_types.making import EnlargersView, EnlargerView
 from app.ui.state.asked import Asked, Id, Name, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route

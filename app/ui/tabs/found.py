@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from app.engine.models.found import Found, Kept
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import FoundFileView, FoundView
+from app.ui.page.view_types.machine import FoundFileView, FoundView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route

@@ -19,7 +19,7 @@ from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text.likely_language import name_language
 from app.ui.page.help_topics import PAINTERS, TOPICS, VOICES, Line, Topic
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import TopicsView, TopicView
+from app.ui.page.view_types.making import TopicsView, TopicView
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from app.engine.models.lora_facts import NAMES, LoraFacts
 from app.ui.page.translate import Language, language, translate, word
-from app.ui.page.view_types import LorasView, LoraView
+from app.ui.page.view_types.making import LorasView, LoraView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route

@@ -24,7 +24,8 @@ from app.engine.models.model import describe_need
 from app.engine.models.model_names import word_name
 from app.engine.models.planned import Setup
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.view_types import MachineView, MeasuringView, SelfTestView, VerdictView
+from app.ui.page.view_types.live import MeasuringView
+from app.ui.page.view_types.machine import MachineView, SelfTestView, VerdictView
 from app.ui.page.views import end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

@@ -19,7 +19,8 @@ from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
 from app.engine.models.model import Model, list_sources
 from app.ui.page.translate import Language, language, text, translate
-from app.ui.page.view_types import DownloadsView, DownloadView, Level, MissingView, ModelsView, ModelView, OfferView
+from app.ui.page.view_types.live import Level
+from app.ui.page.view_types.machine import DownloadsView, DownloadView, MissingView, ModelsView, ModelView, OfferView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from app.engine.jobs.events import Finished
 from app.ui.page.translate import language, text
-from app.ui.page.view_types import PhoneView
+from app.ui.page.view_types.machine import PhoneView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route, owner_route

@@ -16,7 +16,7 @@ from app.base.extras import can_add, has_machines, install_command
 from app.base.sentence import Sentence, say
 from app.ui.page.qr import draw_qr
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import CodeView, HelperView, LendingView, MachinesView, NearbyView, UsingView
+from app.ui.page.view_types.live import CodeView, HelperView, LendingView, MachinesView, NearbyView, UsingView
 from app.ui.page.views import step_rate
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk

@@ -25,17 +25,8 @@ from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.steps import compare_few_steps, estimate_seconds, estimate_share
 from app.ui.page import views
 from app.ui.page.translate import Language, join, text, translate
-from app.ui.page.view_types import (
-    CanvasView,
-    CellView,
-    GridView,
-    InterruptedView,
-    PaintedView,
-    PictureResultView,
-    PictureView,
-    ProblemView,
-    PromptView,
-)
+from app.ui.page.view_types.live import CanvasView, CellView, GridView, InterruptedView, PaintedView, PictureResultView, PictureView
+from app.ui.page.view_types.making import ProblemView, PromptView
 from app.ui.page.views import end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from app.base.sentence import say
 from app.ui.page.translate import Language, join, translate
-from app.ui.page.view_types import PauseView
+from app.ui.page.view_types.live import PauseView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route

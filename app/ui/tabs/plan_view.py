@@ -9,7 +9,7 @@ from app.compat.planning.options import LEARNED_HERE
 from app.compat.planning.plan_words import FIELDS, word_option, word_value
 from app.compat.planning.types import Plan, Reason
 from app.ui.page.translate import Language, translate
-from app.ui.page.view_types import ChoiceView, ObjectionView, PlanView, RejectedView
+from app.ui.page.view_types.machine import ChoiceView, ObjectionView, PlanView, RejectedView
 
 SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised", "product", "row")
 

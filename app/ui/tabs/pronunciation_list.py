@@ -27,7 +27,7 @@ from app.engine.speech.text.cast_tags import find_tags
 from app.engine.speech.text.pronunciations import CSV_BYTES, SKIPPED_TOLD, WORD_MOST
 from app.engine.speech.text.script_edits import find_places
 from app.ui.page.translate import language, translate
-from app.ui.page.view_types import SaidView, SaysView
+from app.ui.page.view_types.making import SaidView, SaysView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER

@@ -38,7 +38,8 @@ from app.engine.speech.sound.recode import add_cover, recode
 from app.engine.speech.sound.sound import Chapter
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
-from app.ui.page.view_types import AlbumView, CreationView, KeptPartsView, MadeView, NamedModelView, ShelfView, ToldView
+from app.ui.page.view_types.live import MadeView
+from app.ui.page.view_types.making import AlbumView, CreationView, KeptPartsView, NamedModelView, ShelfView, ToldView
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route

@@ -37,23 +37,8 @@ from app.engine.speech.text.script_characters import is_strange
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
-from app.ui.page.view_types import (
-    ActorView,
-    DraftView,
-    Level,
-    LineView,
-    ListeningView,
-    PartsView,
-    PartView,
-    PlaceView,
-    ProblemView,
-    ScriptView,
-    SoundView,
-    SpeechView,
-    TagView,
-    TakeView,
-    TurnView,
-)
+from app.ui.page.view_types.live import Level, ListeningView, PartsView, PartView, PlaceView, SoundView, SpeechView, TakeView
+from app.ui.page.view_types.making import ActorView, DraftView, LineView, ProblemView, ScriptView, TagView, TurnView
 from app.ui.page.views import count_units, end_view, has_cues, job_file_url, loading_text, read_peaks, remarks_view, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences

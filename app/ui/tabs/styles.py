@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.ui.page.view_types import StylesView, StyleView
+from app.ui.page.view_types.making import StylesView, StyleView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route

@@ -14,7 +14,7 @@ from app.base.extras import EXTRAS, Extra, can_add, install_command
 from app.base.sentence import Sentence, say
 from app.launcher import slots
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import ExtraView, UpkeepView
+from app.ui.page.view_types.machine import ExtraView, UpkeepView
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import act_route, owner_route

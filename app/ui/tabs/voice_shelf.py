@@ -35,7 +35,7 @@ from app.engine.speech.text import voices
 from app.engine.speech.text.voice_files import FILE_BYTES, SUFFIX, export_voice, import_voice
 from app.engine.speech.text.voices import ABOUT_MOST, Voice
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import (
+from app.ui.page.view_types.making import (
     AuditionView,
     NamedModelView,
     ShelfGroupView,

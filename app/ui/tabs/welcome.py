@@ -17,7 +17,7 @@ from app.engine.models.model import Model
 from app.engine.models.quick_voice import measure_weights_per_s, rank_natural
 from app.engine.speech.text.likely_language import name_language
 from app.ui.page.translate import Language, language, translate
-from app.ui.page.view_types import GreetingView, OfferedModelView
+from app.ui.page.view_types.machine import GreetingView, OfferedModelView
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.tabs import machine_view

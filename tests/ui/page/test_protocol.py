@@ -15,7 +15,7 @@ from starlette.routing import Route
 from app.ui import own_window, routes, share
 from app.ui.page import protocol
 from app.ui.page.protocol import CARRIED, CURES, DEEDS, MEASURED, ROUTES, SWITCHES, Address
-from app.ui.page.view_types import Live
+from app.ui.page.view_types.live import Live
 from app.ui.state import listening, presets
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER

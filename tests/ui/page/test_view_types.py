@@ -1,4 +1,4 @@
-"""The page's scripts know what the server sends by types that are written from app/ui/page/view_types.py; `python -m tests.ui.page.test_view_types`
+"""The page's scripts know what the server sends by types that are written from app/ui/page/view_types; `python -m tests.ui.page.test_view_types`
 writes them anew."""
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing_extensions import TypedDict, is_typeddict
 from app.compat.machine.pretended import MACHINES
 from app.ui import routes
 from app.ui.page import protocol, view_types
+from app.ui.page.view_types import live, machine, making
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER
 from app.ui.state.settings import Settings
@@ -25,8 +26,9 @@ from app.ui.tabs import disk, loras, models, notify, pause, shelf, styles, welco
 from tests.support.saved_home import open_fixture
 from tests.support.waiting import Idle
 
-WRITTEN = Path(view_types.__file__).with_name("views.d.ts")
-HEAD = "// What the server sends, as app/ui/page/view_types.py has it. Written by `python -m tests.ui.page.test_view_types`.\n"
+WRITTEN = Path(protocol.__file__).with_name("views.d.ts")
+MODULES = (live, making, machine, view_types)
+HEAD = "// What the server sends, as app/ui/page/view_types has it. Written by `python -m tests.ui.page.test_view_types`.\n"
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -51,9 +53,9 @@ def name_type(of: Any) -> str:
     raise TypeError(f"The page has no type for {of}.")
 
 
-def write_types(module: types.ModuleType) -> str:
-    """Write all that a module says of what is sent."""
-    shapes = [each for each in vars(module).values() if is_typeddict(each)]
+def write_types(*modules: types.ModuleType) -> str:
+    """Write all that modules say of what is sent; what one takes from another is written once."""
+    shapes = dict.fromkeys(each for module in modules for each in vars(module).values() if is_typeddict(each))
     words = [HEAD]
     for each in shapes:
         fields = []
@@ -67,7 +69,7 @@ def write_types(module: types.ModuleType) -> str:
 
 
 def test_scripts_know_what_the_server_sends() -> None:
-    assert WRITTEN.read_text("utf-8") == write_types(view_types), "run python -m tests.ui.page.test_view_types"
+    assert WRITTEN.read_text("utf-8") == write_types(*MODULES), "run python -m tests.ui.page.test_view_types"
 
 
 def test_answers_are_of_routes_that_send_something() -> None:
@@ -128,4 +130,4 @@ def test_a_type_is_worded_as_scripts_have_it() -> None:
 
 
 if __name__ == "__main__":
-    WRITTEN.write_text(write_types(view_types), "utf-8")
+    WRITTEN.write_text(write_types(*MODULES), "utf-8")

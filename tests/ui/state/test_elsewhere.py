@@ -16,7 +16,7 @@ from app.engine.jobs.request import PictureRequest
 from app.machines.helping_machine import HelpingMachine
 from app.ui.live_view import guest_view, owner_view
 from app.ui.page.translate import Language
-from app.ui.page.view_types import Live
+from app.ui.page.view_types.live import Live
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER, Person
 from app.ui.tabs.paint_view import forecast_html
