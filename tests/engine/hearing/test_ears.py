@@ -12,6 +12,7 @@ import torch
 
 from app.compat.planning.types import Choice
 from app.engine.hearing import heard
+from app.engine.hearing.ears.ear import MOST_S, RATE, cut_pieces
 from app.engine.hearing.heard import Heard, Meant, Word
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Step, Stopped, Unloaded
@@ -19,6 +20,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.tasks import Hear, TimedSentence
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
+from tests.engine.hearing.test_alignment import speak
 from tests.support import open_session
 from tests.support.tiny_ears import complete, place_for, save_moonshine, save_whisper
 
@@ -140,3 +142,12 @@ def test_damaged_files_are_heard_again(damage: str, tmp_path: Path) -> None:
     assert heard.find(tmp_path / "one") == whole and heard.find(tmp_path / "none") is None
     (tmp_path / "one").write_text(damage)
     assert heard.find(tmp_path / "one") is None
+
+
+def test_long_sounds_are_cut_in_pauses() -> None:
+    samples = speak((0.5, 20), (20.6, 41), (60, 61), seconds=70, rate=RATE)
+    spans = [(begin / RATE, end / RATE) for begin, end in cut_pieces(samples, RATE)]
+    assert spans[0] == pytest.approx((0.4, 20.15), abs=0.06) and spans[1][0] == pytest.approx(20.5, abs=0.06)
+    assert all(end - begin <= MOST_S for begin, end in spans)
+    assert spans[-1] == pytest.approx((59.9, 61.15), abs=0.06)
+    assert cut_pieces(np.zeros(RATE, np.float32), RATE) == []

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
 from tokenizers import Tokenizer
 
 from app.base.bounded_json import read_json
@@ -20,7 +21,6 @@ from app.compat.planning.types import Plan
 from app.engine.hearing.alignment import Said, tighten
 from app.engine.hearing.ears import encoder_decoder
 from app.engine.hearing.heard import Heard, Meant, Word, store
-from app.engine.hearing.pieces import MOST_S, cut_pieces
 from app.engine.hearing.word_places import fit, gather, is_said, list_shown
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Step, Stopped
@@ -31,7 +31,7 @@ from app.engine.models.loading.voice_parts import device_for, explaining, load_p
 from app.engine.models.model import Model
 from app.engine.models.on_disk import Located
 from app.engine.models.tokenizer_facts import judge_tokenizer
-from app.engine.speech.sound.sound import Samples, measure_seconds, read, resample
+from app.engine.speech.sound.sound import Samples, find_spoken_span, measure_seconds, read, resample
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -40,6 +40,13 @@ RATE: Final = 16_000
 """All of them hear sound of this rate."""
 AROUND_S: Final = 0.2
 """So much of the sound before and after sentences is heard, too: they begin and end a little apart from where they were said to."""
+MOST_S: Final = 28.0
+"""Whisper hears 30 s; words at its very end are lost."""
+EARLIEST: Final = 0.5
+"""From this share of MOST_S on, a stretch ends in the quietest place."""
+HOP_S: Final = 0.02
+PAUSE_S: Final = 0.3
+"""What is quiet for as long counts as a pause; a quiet place alone may be within a word."""
 
 
 class Listener(Protocol):
@@ -117,6 +124,23 @@ class Ear:
 
 def _move(words: list[Said], after_s: float) -> list[Said]:
     return [replace(each, begin_s=each.begin_s + after_s, end_s=each.end_s + after_s) for each in words]
+
+
+def cut_pieces(samples: Samples, rate: int) -> list[tuple[int, int]]:
+    """Cut a long sound in its pauses; return begin and end of each stretch with sound in it."""
+    hop = round(HOP_S * rate)
+    powers = (np.pad(samples, (0, -len(samples) % hop)).reshape(-1, hop).astype(np.float64) ** 2).mean(axis=1)
+    width = round(PAUSE_S / HOP_S)
+    smooth = np.convolve(powers, np.ones(width) / width, "same")
+    most, begun, spans = round(MOST_S / HOP_S), 0, list[tuple[int, int]]()
+    while len(powers) - begun > most:
+        first = begun + round(EARLIEST * most)
+        end = first + int(np.argmin(smooth[first : begun + most]))
+        spans.append((begun * hop, end * hop))
+        begun = end
+    spans.append((begun * hop, len(samples)))
+    heard = ((begin, find_spoken_span(samples[begin:end], rate)) for begin, end in spans)
+    return [(begin + first, begin + last) for begin, (first, last) in heard if last]
 
 
 def load_found(found: Located, model: Model, plan: Plan, home: Home) -> Ear:
