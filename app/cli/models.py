@@ -14,7 +14,8 @@ from app.base.clean_words import clean_words
 from app.base.duration import word_duration
 from app.base.paths import Home
 from app.base.sentence import Value, say
-from app.cli.job import FAILED, FINISHED, STOPPED
+from app.base.trouble import BadUsage
+from app.cli.job import FAILED, FINISHED, STOPPED, print_answer, print_sentence
 from app.cli.machine_options import add_common_options, read_machine
 from app.cli.progress import ERASE_LINE, format_bar
 from app.engine.models import catalog, on_disk
@@ -38,11 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if not args.model and args.action in ("get", "remove"):
-        print(
-            say("models.which", "Name a model: {hearth} models {act} NAME. To see all names: {hearth} models list", act=args.action),
-            file=sys.stderr,
+        raise BadUsage(
+            say("models.which", "Name a model: {hearth} models {act} NAME. To see all names: {hearth} models list", act=args.action)
         )
-        return FAILED
     models = [] if args.action == "found" else [catalog.find(name) for name in args.model]
     return ACTIONS[args.action](paths.home(args.home).create(), models, args)
 
@@ -63,14 +62,17 @@ def _read_setup(home: Home, args: argparse.Namespace) -> Setup:
 def remove_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         freed = Downloads(home).remove(model, BY_ID.values())
-        print(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
+        print_answer(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
     return FINISHED
 
 
 def print_folders(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         found = on_disk.locate(home, model)
-        print(found.folder if found else say("models.absent", "{model} is not installed.", model=model.words))
+        if found:
+            print(found.folder)
+        else:
+            print_answer(say("models.absent", "{model} is not installed.", model=model.words))
     if not models:
         print(home.models)
     return FINISHED
@@ -99,7 +101,7 @@ def print_found(home: Home, models: list[Model], args: argparse.Namespace) -> in
                 size = [format_size(file.bytes)] if file.bytes > 1 else []
                 print(clean_words(f"  {file.path}\n      " + ", ".join([*map(str, facts), *size, *([str(trouble)] if trouble else [])])))
     if not finder.kept and not args.json:
-        print(
+        print_answer(
             say(
                 "models.none-found", "No other picture program was found in its usual place. A model can be named by its path: --model PATH"
             )
@@ -152,7 +154,8 @@ def download_models(home: Home, models: list[Model], args: argparse.Namespace) -
             print_progress(downloads.list_status(), sys.stderr)
             time.sleep(POLL_S)
     except KeyboardInterrupt:
-        print("\n" + str(say("models.paused", "Paused. Run the same command again to resume.")), file=sys.stderr)
+        print(file=sys.stderr)  # below the line that shows how far it is
+        print_sentence(say("models.paused", "Paused. Run the same command again to resume."))
         return STOPPED
     finally:
         downloads.close()
@@ -166,9 +169,10 @@ def print_result(status: Status, as_json: bool) -> None:
         values = {"id": status.model, "state": status.state, "bytes": status.done_bytes, "trouble": str(status.sentence or "")}
         print(json.dumps(values))
     elif status.state == "done":
-        print(say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes)))
+        print_answer(say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes)))
     if status.sentence is not None:
-        print(f"\nhearth: {status.sentence}", file=sys.stderr)
+        print(file=sys.stderr)
+        print_sentence(status.sentence)
 
 
 def print_progress(statuses: list[Status], out: IO[str]) -> None:

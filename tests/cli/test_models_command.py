@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from app.engine.models.catalog import BY_ID
 from tests.engine.models.test_found import SD15, write
 from tests.support.hub import Fault, Hub, cached, etag, serving
 from tests.support.places import TOP
+from tests.support.waiting import until
 
 DIA, DAC = "nari-labs/Dia-1.6B-0626", "descript/dac_44khz"
 SIZE = 2_000_000
@@ -52,7 +52,7 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
         assert "Did you mean" in capsys.readouterr().err
     assert main(["paint", "a ball", "--model", "moonshine", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert "moonshine-" not in capsys.readouterr().err, "a recogniser cannot paint"
-    assert main(["models", "get", "--home", str(tmp_path)]) == 1
+    assert main(["models", "get", "--home", str(tmp_path)]) == EXIT_TROUBLE
     assert main(["models", "get", "starter-voice", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE
 
@@ -82,10 +82,8 @@ def test_get_interrupt_get_again_where_size_remove(tmp_path: Path) -> None:
         first = next(iter(SHARDS))
         part = tmp_path / "models" / "models--nari-labs--Dia-1.6B-0626" / "blobs" / f"{etag(first, SHARDS[first])}.incomplete"
         running = hearth(tmp_path, "get", "dia-1.6b", endpoint=hub.endpoint)
-        limit = time.monotonic() + 180  # two processes start
-        while not (part.exists() and part.stat().st_size > 100_000):
-            assert running.poll() is None and time.monotonic() < limit, running.communicate()
-            time.sleep(0.01)
+        until(lambda: running.poll() is not None or (part.exists() and part.stat().st_size > 100_000), 180)  # two processes start
+        assert running.poll() is None, running.communicate()
         running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=60)
         assert running.returncode == 130 and "same command again to resume" in told
@@ -125,3 +123,11 @@ def test_a_refusal_is_told_with_its_exit_code(tmp_path: Path, capsys: pytest.Cap
         code = main(["models", "get", "dia-1.6b", "--home", str(tmp_path), "--pretend", "t4"])
         assert code == 1
         assert DIA in capsys.readouterr().err and hub.asked
+
+
+def test_answers_are_in_the_systems_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("app.base.languages.system_language", lambda: "de")
+    assert main(["models", "where", "dia-1.6b", "--home", str(tmp_path)]) == 0
+    assert main(["models", "get", "--home", str(tmp_path)]) == EXIT_TROUBLE
+    told = capsys.readouterr()
+    assert told.out == "Dia 1.6B ist nicht installiert.\n" and "Nenne ein Modell:" in told.err
