@@ -21,6 +21,7 @@ from app.machines.helping_machine import is_at_work
 from app.machines.hub import Hub
 from app.machines.side_process import SideProcess
 from app.machines.tasks.portable import Portable
+from tests.support.other_functions import set_in
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = pytest.mark.long
@@ -83,14 +84,14 @@ def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: 
         hub.submit("t", Portable("{}", {}, "a ball"), [id_], lambda machine, event: None, lambda end: None)
         hub._hear({"op": "placed", "id": "t", "machine": id_})
         assert is_at_work(hub.list_machines()[0])
-        monkeypatch.setattr(helping_machine, "SILENT_S", 0.05)
-        time.sleep(0.1)
+        now_s = [time.monotonic() + helping_machine.SILENT_S + 1]
+        set_in(monkeypatch, helping_machine, "time", monotonic=lambda: now_s[0])
         hub._hear({"op": "facts", "machine": id_, "facts": {}})
         (silent,) = hub.list_machines()
         assert not is_at_work(silent) and silent.failed is not None and "it said nothing" in str(silent.failed)
         hub._hear({"op": "event", "id": "t", "machine": id_, "event": None})
         assert is_at_work(hub.list_machines()[0])
-        time.sleep(0.1)
+        now_s[0] += helping_machine.SILENT_S + 1
         hub.stop("t")
         assert is_at_work(hub.list_machines()[0]), "what it does not have it need not speak of"
     finally:

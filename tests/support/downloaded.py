@@ -7,7 +7,6 @@ import hashlib
 import json
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from app.engine.models.downloads import Downloads, Status
 from app.engine.models.hub_child import Ended, Message
 from app.engine.models.model import Companion, Model, Source, list_sources
 from tests.support.hub import Hub, serving
+from tests.support.waiting import LOADING_S, until
 
 REPO, MORE = "maker/pictures", "maker/more"
 SIZE = 3_000_000
@@ -67,18 +67,19 @@ def fetching(hub: Hub, place: Home) -> Iterator[Downloads]:
     downloads.close()
 
 
-def until(downloads: Downloads, condition: Callable[[Status], bool], model: str = MODEL.id) -> Status:
-    limit = time.monotonic() + 120
-    while True:
-        status = next(each for each in downloads.list_status() if each.model == model)
-        if condition(status):
-            return status
-        assert time.monotonic() < limit, status
-        time.sleep(0.01)
+def await_status(downloads: Downloads, condition: Callable[[Status], bool], model: str = MODEL.id) -> Status:
+    found = list[Status]()
+
+    def look() -> bool:
+        found[:] = [each for each in downloads.list_status() if each.model == model]
+        return condition(found[0])
+
+    until(look, LOADING_S)
+    return found[0]
 
 
 def ended(downloads: Downloads, model: str = MODEL.id) -> Status:
-    return until(downloads, lambda status: status.state in ("done", "failed"), model)
+    return await_status(downloads, lambda status: status.state in ("done", "failed"), model)
 
 
 def fetched(downloads: Downloads, model: Model = MODEL) -> Status:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +28,7 @@ from app.ui.own_window import OwnWindow, Work, measure_percent, write_title
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.places import TOP
-from tests.support.waiting import Idle, until
+from tests.support.waiting import Idle, pass_turns, until
 
 STAND_IN = """
 import json, sys
@@ -76,6 +75,9 @@ class Stage:
 
     def is_gone(self) -> bool:
         return self.own._process is None
+
+    def pass_looks(self) -> None:
+        pass_turns(of=self.own, turn="_find_work")
 
     def queue(self) -> str:
         return self.desk.keeper.submit(SpeechRequest("[S1] It is warm.")).id
@@ -130,7 +132,8 @@ def test_help_for_another_computer_counts(stage: Stage) -> None:
     assert str(stage.own.describe_work()[0]) == "This computer helps another one."
     stage.own.answer("background")
     until(stage.is_gone)
-    assert not stage.desk.leaving.wait(0.3), "it goes on without its window"
+    stage.pass_looks()
+    assert not stage.desk.leaving.is_set(), "it goes on without its window"
     stage.desk.others.lending = None
     until(stage.desk.leaving.is_set)
 
@@ -164,7 +167,8 @@ def test_work_goes_on_in_the_background_until_the_window_is_brought_back_or_it_i
     until(lambda: {"stay": True} in stage.said())
     stage.own.answer("background")
     until(stage.is_gone)
-    assert not stage.desk.leaving.wait(0.3) and not stage.browsed
+    stage.pass_looks()
+    assert not stage.desk.leaving.is_set() and not stage.browsed
     assert stage.own.front()
     until(lambda: sum("open" in line for line in stage.said()) == 2)
     stage.own.answer("background")
@@ -179,7 +183,8 @@ def test_a_job_begun_in_the_last_moment_is_not_lost(stage: Stage) -> None:
     (stage.folder / "close").write_text("quit")
     stage.open()
     until(stage.is_gone)
-    assert not stage.desk.leaving.wait(0.3) and not stage.own.ended
+    stage.pass_looks()
+    assert not stage.desk.leaving.is_set() and not stage.own.ended
 
 
 def test_quitting_while_work_goes_on(stage: Stage) -> None:
@@ -212,6 +217,13 @@ def test_quitting_waits_for_nobody(stage: Stage) -> None:
     quits.join(10)
 
 
+def is_held(lock: Any) -> bool:
+    free = lock.acquire(blocking=False)
+    if free:
+        lock.release()
+    return not free
+
+
 def test_a_window_that_reads_no_more_is_ended(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_window, "RUN", "import time; time.sleep(600)")
     monkeypatch.setattr(own_window, "CLOSES_S", 0.5)
@@ -220,7 +232,7 @@ def test_a_window_that_reads_no_more_is_ended(stage: Stage, monkeypatch: pytest.
     assert process is not None and process.stdin is not None
     writing = threading.Thread(target=stage.own._send, args=({"title": "x" * (1 << 20)},), daemon=True)
     writing.start()
-    time.sleep(0.2)
+    until(lambda: is_held(stage.own._lock))
     assert writing.is_alive(), "the pipe is full"
     closing = threading.Thread(target=stage.own.close, daemon=True)
     closing.start()

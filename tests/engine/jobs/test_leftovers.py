@@ -148,14 +148,9 @@ def test_pieces_of_sound_go_a_while_after_the_end(tmp_path: Path, monkeypatch: p
         pass_turns()
         assert len([*folder.glob("sound-*"), *folder.glob("preview-*")]) == 3, "a page may be fetching them"
         monkeypatch.setattr(job_end, "LISTENED_S", 0.1)
-        limit = time.monotonic() + 60
-        while [*folder.glob("sound-*"), *folder.glob("preview-*")]:
-            assert time.monotonic() < limit
-            time.sleep(0.02)
+        until(lambda: not [*folder.glob("sound-*"), *folder.glob("preview-*")])
         assert names(folder) == ["lent-out", "part-000.json", "part-000.wav"] and kept.path.read_bytes() == b"x"
-        while "old001" in names(folder.parent):
-            assert time.monotonic() < limit
-            time.sleep(0.02)
+        until(lambda: "old001" not in names(folder.parent))
         assert len(names(folder.parent)) == job_folder.FOLDERS_KEPT + 1, "a day of jobs leaves no more than a start; a script's parts stay"
     finally:
         keeper.close()

@@ -30,6 +30,7 @@ from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
 from tests.support.places import TOP
+from tests.support.waiting import WatchedLock
 
 MADE = RunSummary("starter-voice", seconds=2.5, rate=40.0, unit="frames", elapsed_s=1.0, highest_bytes=1 << 20)
 
@@ -427,16 +428,16 @@ def test_a_creation_that_is_deleted_while_its_file_comes_goes_whole(
     """Its row is seen before its file is there."""
     import app.engine.jobs.shelf as module
 
-    real, deleting = module._move, list[threading.Thread]()
+    real, deleting, lock = module._move, list[threading.Thread](), WatchedLock(shelf._moving)
 
     def move(file: Path, path: Path) -> None:
         if not deleting:
             deleting.append(threading.Thread(target=shelf.delete, args=(shelf.find(Search())[0].id,)))
-            deleting[0].start()
-            time.sleep(0.2)
+            lock.let_come_between(deleting[0])
         real(file, path)
 
     monkeypatch.setattr(module, "_move", move)
+    monkeypatch.setattr(shelf, "_moving", lock)
     assert len(shelf.keep(journal.queue(PictureRequest("boats"), Choice()), [made(tmp_path)], MADE)) == 1
     deleting[0].join()
     (binned,) = shelf.find(Search(binned=True))
@@ -448,7 +449,7 @@ def test_a_creation_that_is_restored_while_the_bin_is_emptied_comes_back_or_goes
 ) -> None:
     (kept,) = shelf.keep(journal.queue(PictureRequest("boats"), Choice()), [made(tmp_path)], MADE)
     shelf.delete(kept.id)
-    real, restoring = Path.unlink, list[threading.Thread]()
+    real, restoring, lock = Path.unlink, list[threading.Thread](), WatchedLock(shelf._moving)
 
     def restore() -> None:
         with contextlib.suppress(Trouble):  # It is gone for good.
@@ -457,11 +458,11 @@ def test_a_creation_that_is_restored_while_the_bin_is_emptied_comes_back_or_goes
     def unlink(path: Path, missing_ok: bool = False) -> None:
         if not restoring:
             restoring.append(threading.Thread(target=restore))
-            restoring[0].start()
-            restoring[0].join(0.3)  # it ends here only if nothing holds it back
+            lock.let_come_between(restoring[0])
         real(path, missing_ok=missing_ok)
 
     monkeypatch.setattr(Path, "unlink", unlink)
+    monkeypatch.setattr(shelf, "_moving", lock)
     shelf.empty_bin()
     restoring[0].join()
     assert [*shelf.folder.rglob("*.wav")] == [each.path for each in shelf.find(Search())]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -11,6 +10,7 @@ from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Event, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.keeper.progress_board import ProgressBoard
+from tests.support.waiting import WatchedLock
 
 
 def test_an_end_that_comes_before_the_job_is_opened_stays() -> None:
@@ -28,14 +28,14 @@ def test_who_joins_while_an_event_is_posted_hears_it_once(monkeypatch: pytest.Mo
     board.open("job")
     step, end = Step(1, 2, 1.0, "steps", None, Reading()), Stopped((), 0.0)
     joining = threading.Thread(target=lambda: heard.extend(board.follow("job", Progress)))
-    update = board._update
+    update, lock = board._update, WatchedLock(board._lock)
 
     def join_between(*given: object) -> None:
         update(*given)  # type: ignore[arg-type]
         if not joining.ident:
-            joining.start()
-            time.sleep(0.1)
+            lock.let_come_between(joining)
 
+    monkeypatch.setattr(board, "_lock", lock)
     monkeypatch.setattr(board, "_update", join_between)
     board.post("job", step)
     board.post("job", end)

@@ -19,7 +19,7 @@ from app.engine.models.downloads import Downloads
 from app.engine.models.hub import list_files
 from app.engine.models.model import Companion, Source
 from tests.support import downloaded
-from tests.support.downloaded import ASKED, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, fetched_here, until
+from tests.support.downloaded import ASKED, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, await_status, checked, ended, fetched, fetched_here
 from tests.support.hub import Fault, Hub, etag, serving
 from tests.support.other_functions import set_in
 
@@ -105,7 +105,7 @@ def test_without_a_connection_it_is_told_at_once_and_goes_on_once_there_is_one(h
     told = downloads.check_line()
     assert told is not None and told.key == "download.no-line" and gone.endpoint in str(told)
     downloads.start(MODEL)
-    status = until(downloads, lambda status: status.sentence is not None)
+    status = await_status(downloads, lambda status: status.sentence is not None)
     assert (status.state, status.sentence) == ("running", told)
     with serving(Hub(hub.repos), int(gone.endpoint.rpartition(":")[2])):
         assert downloads.check_line() is None

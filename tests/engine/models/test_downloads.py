@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,9 +19,10 @@ from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads, _Download
 from app.engine.models.model import Source
 from tests.support import downloaded
-from tests.support.downloaded import ASKED, FILES, INDEX, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, fetched, until
+from tests.support.downloaded import ASKED, FILES, INDEX, MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, await_status, checked, ended, fetched
 from tests.support.hub import Fault, Hub, etag
 from tests.support.places import TOP
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -102,12 +102,12 @@ def test_wrong_bytes_are_thrown_away(fetching: Downloads, hub: Hub, place: Home,
 def test_paused_and_gone_on_with(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 2_000_000
     fetching.start(MODEL)
-    status = until(fetching, lambda status: 800_000 < status.done_bytes < SIZE)
+    status = await_status(fetching, lambda status: 800_000 < status.done_bytes < SIZE)
     assert status.rate > 0 and status.eta_s is not None
     fetching.pause(MODEL.id)
-    assert until(fetching, lambda status: status.state == "paused").done_bytes < SIZE
+    assert await_status(fetching, lambda status: status.state == "paused").done_bytes < SIZE
     hub.rest()
-    kept = until(fetching, lambda status: True).done_bytes
+    kept = await_status(fetching, lambda status: True).done_bytes
     hub.bytes_a_second = 0
     fetching.resume(MODEL.id)
     assert ended(fetching).state == "done"
@@ -128,13 +128,13 @@ def test_what_came_in_the_first_half_second_has_its_rate(place: Home, monkeypatc
 def test_another_precision_does_not_count_by_the_files_of_the_first(fetching: Downloads, hub: Hub) -> None:
     hub.bytes_a_second = 1_000_000
     fetching.start(MODEL)
-    found = until(fetching, lambda status: status.done_bytes > 0).total_bytes
+    found = await_status(fetching, lambda status: status.done_bytes > 0).total_bytes
     fetching.pause(MODEL.id)
-    until(fetching, lambda status: status.state == "paused")
+    await_status(fetching, lambda status: status.state == "paused")
     for _ in range(2):
         fetching._turns.acquire()  # it waits for its turn, and has not asked the hub yet
     fetching.start(MODEL, "gguf")
-    assert until(fetching, lambda status: True).total_bytes == SIZE + 1000 != found
+    assert await_status(fetching, lambda status: True).total_bytes == SIZE + 1000 != found
 
 
 CHILD = """
@@ -166,10 +166,9 @@ def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home,
     for _ in range(times):
         there = part.stat().st_size if part.exists() else 0
         child = subprocess.Popen([sys.executable, "-c", CHILD, str(place.root), REPO, MORE], cwd=TOP, env=environment)
-        limit, enough = time.monotonic() + 120, there + dice.randrange(20_000, 120_000)
-        while not (part.exists() and part.stat().st_size > enough):
-            assert child.poll() is None and time.monotonic() < limit
-            time.sleep(0.005)
+        enough = there + dice.randrange(20_000, 120_000)
+        until(lambda child=child, enough=enough: child.poll() is not None or (part.exists() and part.stat().st_size > enough), 120)
+        assert child.poll() is None
         left = psutil.Process(child.pid).children(recursive=True)
         child.kill()
         child.wait()
@@ -196,9 +195,13 @@ def test_no_more_than_two_at_once(fetching: Downloads, hub: Hub, place: Home) ->
         hub.repos[model.source.repo] = dict(FILES)  # type: ignore[union-attr]
         fetching.start(model)
     most = 0
-    while any(each.state in ("queued", "running") for each in fetching.list_status()):
+
+    def look() -> bool:
+        nonlocal most
         most = max(most, [each.state for each in fetching._jobs.values()].count("running"))  # at one moment: a status takes a while
-        time.sleep(0.02)
+        return not any(each.state in ("queued", "running") for each in fetching.list_status())
+
+    until(look)
     assert most == 2 and all(each.state == "done" for each in fetching.list_status())
 
 

@@ -18,7 +18,7 @@ from app.engine.keeper import no_network
 from app.engine.models import hub_child, hub_token
 from app.engine.models.downloads import Downloads
 from tests.support import downloaded
-from tests.support.downloaded import MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, checked, ended, until
+from tests.support.downloaded import MODEL, MORE, REPO, SIZE, UNET, WEIGHTS, await_status, checked, ended
 from tests.support.hub import Hub, etag
 from tests.support.places import TOP
 
@@ -91,7 +91,7 @@ def find_children() -> list[psutil.Process]:
 def test_its_death_is_a_sentence_and_what_came_is_kept(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 400_000
     fetching.start(MODEL)
-    until(fetching, lambda status: status.done_bytes > 100_000)
+    await_status(fetching, lambda status: status.done_bytes > 100_000)
     [child] = find_children()
     child.kill()
     status = ended(fetching)

@@ -12,6 +12,7 @@ import pytest
 from app.base.paths import Home
 from app.engine.models import other_tools
 from app.engine.models.lora_library import LoraReader, find_named, list_loras
+from tests.support.waiting import until
 
 KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
 
@@ -78,10 +79,8 @@ def test_five_thousand_are_listed_in_a_second_and_read_behind(tmp_path: Path) ->
     files, reader = list_loras(home), LoraReader()
     known = reader.look(files)
     assert len(files) == 5_000 and time.thread_time() - begun_s < 1 and len(known) < 5_000
-    for _ in range(600):
-        if len(known := reader.look(files)) == 5_000:
-            break
-        time.sleep(0.05)
+    until(lambda: len(reader.look(files)) == 5_000)
+    known = reader.look(files)
     assert {each.title for each in known.values()} == {"first"} and len(known) == 5_000
 
 

@@ -11,7 +11,7 @@ from app.engine.models import on_disk
 from app.engine.models.downloads import Downloads
 from app.engine.models.model import Source
 from tests.support import downloaded
-from tests.support.downloaded import ASKED, INDEX, MODEL, MORE, REPO, SIZE, fetched, until
+from tests.support.downloaded import ASKED, INDEX, MODEL, MORE, REPO, SIZE, await_status, fetched
 from tests.support.hub import Hub
 
 hub, place, fetching = downloaded.hub, downloaded.place, downloaded.fetching
@@ -41,7 +41,7 @@ def test_removing_leaves_the_files_that_another_model_shares(fetching: Downloads
 def test_removing_while_it_comes(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 2_000_000
     fetching.start(MODEL)
-    until(fetching, lambda status: status.done_bytes > 300_000)
+    await_status(fetching, lambda status: status.done_bytes > 300_000)
     assert fetching.remove(MODEL, []) > 0
     assert not fetching.list_status() and on_disk.measure_bytes(place, MODEL) == 0
 
@@ -49,7 +49,7 @@ def test_removing_while_it_comes(fetching: Downloads, hub: Hub, place: Home) -> 
 def test_removing_spares_what_another_download_needs(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 2_000_000
     fetching.start(MODEL)
-    until(fetching, lambda status: status.done_bytes > 300_000)
+    await_status(fetching, lambda status: status.done_bytes > 300_000)
     fetching.pause(MODEL.id)
     assert fetching.remove(dataclasses.replace(MODEL, id="other"), []) == 0
-    assert until(fetching, lambda status: True).done_bytes > 300_000
+    assert await_status(fetching, lambda status: True).done_bytes > 300_000

@@ -35,7 +35,7 @@ from app.engine.pictures.run.final_settings import resolve_settings
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
 from app.engine.speech.text.script import parse_script
-from tests.support.waiting import Idle
+from tests.support.waiting import Idle, until
 
 LONG = "x" * 100_000
 
@@ -219,11 +219,8 @@ def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_pa
 
         monkeypatch.setattr(keeper.journal, "take", take)
         keeper.status.set(ready=True)
-        limit = time.monotonic() + 60
-        while failures or keeper.state.trouble is None:
-            assert time.monotonic() < limit
-            time.sleep(0.02)
-        assert "disk is full" in str(keeper.state.trouble.sentence)
+        until(lambda: not failures and keeper.state.trouble is not None)
+        assert keeper.state.trouble is not None and "disk is full" in str(keeper.state.trouble.sentence)
         job = keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice())
 
         def cannot(*_: Any) -> None:

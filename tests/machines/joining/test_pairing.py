@@ -282,8 +282,8 @@ def test_a_used_code_is_told_as_such(opened: Open, tmp_path: Path) -> None:
 def test_who_sends_a_byte_now_and_then_holds_no_turn(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time for the socket; all of them together do not."""
     monkeypatch.setattr(endpoint, "HELLO_S", 1.0)
-    _, code = opened()
-    slow, ended = [socket.create_connection((code.host, code.port)) for _ in range(AT_ONCE)], threading.Event()
+    pairing, code = opened()
+    slow, ended = [socket.create_connection((code.host, code.port)) for _ in range(endpoint.EACH_AT_ONCE)], threading.Event()
 
     def drip() -> None:
         for byte in b"\x16\x03\x01\x20\x00" + b"\x01" * 1000:
@@ -296,7 +296,8 @@ def test_who_sends_a_byte_now_and_then_holds_no_turn(opened: Open, tmp_path: Pat
     dripping = threading.Thread(target=drip)
     dripping.start()
     try:
-        time.sleep(2.0)  # all turns are taken, and over
+        until(lambda: pairing._talking.total() == endpoint.EACH_AT_ONCE)
+        until(lambda: pairing._talking.total() == 0)
         join.join(code, tmp_path / "box", "Box")
     finally:
         ended.set()

@@ -638,7 +638,7 @@ def test_a_household_holds_one_of_the_threads_that_check(tmp_path: Path, monkeyp
         async with anyio.create_task_group() as tasks:
             for household in ("ada", "ada", "ada"):
                 tasks.start_soon(guard._check_in_time, {KEY: Person(new_guest(household), False)}, [])
-            await anyio.sleep(0.1)
+            await anyio.wait_all_tasks_blocked()
             with anyio.move_on_after(5):
                 await guard._check_in_time({KEY: Person(new_guest("eve"), False)}, [])
             ends.set()
@@ -697,10 +697,7 @@ def test_slow_loris(naive: str, owners: str) -> None:
     """Connections that never send a whole request: Gradio keeps them, here they are closed after a while."""
     held = [slowly(naive) for _ in range(5)]
     mine = [slowly(owners) for _ in range(20)]
-    limit = time.monotonic() + 60
-    while not all(map(closed, mine)):
-        assert time.monotonic() < limit
-        time.sleep(0.1)
+    until(lambda: all(map(closed, mine)), 60)
     assert not any(map(closed, held))
     for each in (*held, *mine):
         each.close()

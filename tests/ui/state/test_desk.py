@@ -55,7 +55,7 @@ from tests.support.database_damage import execute
 from tests.support.guests import desk_at, machine_tab, page_of
 from tests.support.speech_fixtures import write_clip
 from tests.support.tiny_voices import STARTER, save_voice
-from tests.support.waiting import until
+from tests.support.waiting import WatchedLock, until
 
 
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
@@ -388,16 +388,16 @@ def test_two_who_store_a_choice_at_once_do_not_lose_one_anothers(tmp_path: Path,
     """The chunk is stored in the settings' lock, with what stood there by then."""
     with desk_at(tmp_path) as desk:
         other = threading.Thread(target=desk.settings.change, args=("choice", {}, lambda kept: {**kept, "dtype": "float32"}))
-        real = keep_known_fields
+        real, lock = keep_known_fields, WatchedLock(desk.settings._lock)
 
         def known(kept: Any) -> dict[str, Any]:
             found = real(kept)
-            other.start()  # between what is read and what is written
-            other.join(0.3)
+            lock.let_come_between(other)  # between what is read and what is written
             return found
 
         with monkeypatch.context() as patch:
             patch.setattr("app.ui.state.machine_desk.keep_known_fields", known)
+            patch.setattr(desk.settings, "_lock", lock)
             desk.machine.set_chunk(256)
         other.join()
         assert desk.settings.get("choice") == {"chunk": 256, "dtype": "float32"}
@@ -426,16 +426,14 @@ def test_two_sizes_at_once_leave_keeper_and_settings_with_the_same(tmp_path: Pat
     """The other call comes between the two halves of the first."""
     with desk_at(tmp_path) as desk:
         other = threading.Thread(target=desk.machine.set_chunk, args=(512,))
-        real = desk.keeper.set_chunk
+        real, lock = desk.keeper.set_chunk, WatchedLock(desk.machine.choosing)
 
         def slow(chunk: Chunk) -> None:
             if chunk == 64:
-                other.start()
-                other.join(0.5)
+                lock.let_come_between(other)
             real(chunk)
-            if chunk == 64:
-                other.join(0.5)
 
+        object.__setattr__(desk.machine, "choosing", lock)  # which is frozen
         monkeypatch.setattr(desk.keeper, "set_chunk", slow)
         desk.machine.set_chunk(64)
         other.join()
