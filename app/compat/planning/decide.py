@@ -28,7 +28,7 @@ from app.compat.planning.wrong_parts import object_to_device
 
 LONGEST_CHUNK: Final = 65536
 OLDEST_TORCH: Final = "2.6"
-CARDS: Final = ("cuda", "rocm")
+CARD_KINDS: Final = ("cuda", "rocm")
 """The makers of these kinds have a library for convolutions: cuDNN, MIOpen."""
 _NOT_DECIDED: Final = ("because", "rejected", "warnings", "retired", "runs_on", "native_right", "path", "others")
 DECIDED_FIELDS: Final = tuple(each.name for each in fields(Plan) if each.name not in _NOT_DECIDED)
@@ -75,7 +75,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     decisions = {"device": where, "dtype": decide_dtype(situation), "attention": _decide_implementation(situation)}
     dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
     convolution = _decide_convolution(situation)
-    unfolds = hardware.kind in CARDS and convolution.option == "torch"
+    unfolds = hardware.kind in CARD_KINDS and convolution.option == "torch"
     weights, weight_decisions = decide_weights(situation, dtype, device, unfolds)
     row = decide_row(situation, dtype, weights["quantised"], weights["offload"])
     product = decide_product(situation, dtype, weights["precision"], weights["quantised"])
@@ -272,7 +272,7 @@ def _decide_convolution(situation: Situation) -> FieldDecision:
     """Decide by float32: a library without code for the card fails in every dtype. Where one dtype alone fails, another is taken."""
     own = Option("torch", say("convolution.torch", "torch computes convolutions itself."))
     words = say("convolution.library", "The library of the card's maker computes convolutions: the fastest way.")
-    options = (Option("library", words), own) if situation.hardware.kind in CARDS else (own,)
+    options = (Option("library", words), own) if situation.hardware.kind in CARD_KINDS else (own,)
     return decide_field(situation, "convolution", options, "float32")
 
 

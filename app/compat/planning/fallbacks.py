@@ -199,7 +199,7 @@ def computing_dtype(plan: Plan, where: Role | None) -> str:
 
 def smaller_chunk(plan: Plan, need: Need) -> int | None:
     """Return a chunk smaller than the current one; None if there is none."""
-    now = running(plan, need)
+    now = count_at_once(plan, need)
     if now <= SMALLEST_CHUNK:
         return None
     if need.kind == "speech":
@@ -207,7 +207,7 @@ def smaller_chunk(plan: Plan, need: Need) -> int | None:
     return max(SMALLEST_CHUNK, min(FIRST_CHUNK, 1 << (now - 1).bit_length() - 1))
 
 
-def running(plan: Plan, need: Need) -> int:
+def count_at_once(plan: Plan, need: Need) -> int:
     """Return how many queries the model's widest attention takes at a time under this plan."""
     rows = need.queries if plan.chunk_q == AUTO else min(need.queries, plan.chunk_q)
     rows = min(rows, plan.chunk_most or rows)

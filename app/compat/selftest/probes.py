@@ -18,7 +18,7 @@ from app.compat.attention.seam import applied
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject
 from app.compat.planning.attention_fields import KERNELS
-from app.compat.planning.decide import CARDS, decide
+from app.compat.planning.decide import CARD_KINDS, decide
 from app.compat.planning.metal import metal_path, metal_paths
 from app.compat.planning.precision_fields import DTYPES
 from app.compat.planning.quirk import Quirk
@@ -220,7 +220,7 @@ ASKED_BY_ITSELF: Final = {"linear": operations.linear, "convolution": operations
 
 def paths(hardware: Hardware, plan: Plan) -> Iterator[Probe]:
     here = DTYPES[hardware.kind]
-    if hardware.kind in CARDS:
+    if hardware.kind in CARD_KINDS:
         for way in get_args(Convolution):
             yield Probe(Subject.path(f"convolution/{way}", "float32"), "float32", _convolving(way))
     for dtype in here:
@@ -250,7 +250,7 @@ def _convolving(way: Convolution) -> Callable[[str], Measured]:
 
 def as_planned(hardware: Hardware, look: Callable[[str], Measured]) -> Callable[[str], Measured]:
     """Ask with the convolutions and the sums that a plan takes: a library without code for the card says nothing of its dtypes."""
-    if hardware.kind not in CARDS:
+    if hardware.kind not in CARD_KINDS:
         return look
 
     def ask(device: str) -> Measured:

@@ -97,7 +97,7 @@ class VoiceLimits:
         """Length of the longest run of the decoder."""
         return (self.rows_most - self.delay - 1) / self.frame_rate
 
-    def measure_rows(self, rows: int) -> float:
+    def time_rows(self, rows: int) -> float:
         """Return how long so many rows of the decoder last, without the delay and the two that end a part; half a frame more, so that a voice
         that counts whole frames finds the same number."""
         return max(0.0, rows - self.delay - 1.5) / self.frame_rate

@@ -7,7 +7,7 @@ from typing import Final
 
 from app.base.sentence import say
 from app.compat.machine.chunk_curve import SIZES, Curve
-from app.compat.planning.fallbacks import running
+from app.compat.planning.fallbacks import count_at_once
 from app.compat.planning.memory_formulas import COPIES_OF_SCORES, scores_bytes
 from app.compat.planning.plan_words import word_chunk
 from app.compat.planning.types import AUTO, Chunk, Need, Plan
@@ -42,7 +42,7 @@ def curve_view(need: Need, plan: Plan, measured: Curve | None, chunk: Chunk, spo
     return {
         "points": points,
         "chunk": None if chunk == AUTO else chunk,
-        "at": plan.chunk_q if plan.chunk_q != AUTO else running(plan, need) if plan.chunk_most is not None else None,
+        "at": plan.chunk_q if plan.chunk_q != AUTO else count_at_once(plan, need) if plan.chunk_most is not None else None,
         "runs": explain_chunk(plan, chunk, spoken),
         "knee": measured.knee if measured else None,
         "budget": plan.budget_bytes,

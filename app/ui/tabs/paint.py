@@ -22,7 +22,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.lora_desk import Chosen, read_chosen, write_chosen
 from app.ui.state.person import Person, who
 from app.ui.tabs import paint_form, paint_view
-from app.ui.tabs.beside_prompt import GUIDE, REFERENCE
+from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Beside
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.paint_fields import KIND, PaintFields, build_fields
 from app.ui.tabs.script_calls import hear, join_event, read_id, read_number, script_event
@@ -179,30 +179,22 @@ class PaintTab:
         enlarger = Path(public_name(found.enlarger)).stem
         if enlarger not in (known := [value for _, value in self.fields.rows["enlarger"].choices]):
             notes = [*notes, say("owner.enlarger", "The enlarger {name} is not here; choose another one.", name=enlarger)]
-        control = (
-            ""
-            if self.shared.guest or not found.control
-            else GUIDE.find_again(self.desk, paint_form.find_model(self.desk, model), found.control)
-        )
+        control, adapter = (self._find_beside(*pair, model) for pair in ((GUIDE, found.control), (REFERENCE, found.adapter)))
         if found.control and not control:
-            notes = [
-                *notes,
-                say("owner.control", "The control model {name} is not here; choose another one.", name=public_name(found.control)),
-            ]
-        adapter = (
-            ""
-            if self.shared.guest or not found.adapter
-            else REFERENCE.find_again(self.desk, paint_form.find_model(self.desk, model), found.adapter)
-        )
+            name = public_name(found.control)
+            notes = [*notes, say("owner.control", "The control model {name} is not here; choose another one.", name=name)]
         if found.adapter and not adapter:
-            notes = [
-                *notes,
-                say("owner.adapter", "The IP-Adapter {name} is not here; choose another one.", name=public_name(found.adapter)),
-            ]
+            name = public_name(found.adapter)
+            notes = [*notes, say("owner.adapter", "The IP-Adapter {name} is not here; choose another one.", name=name)]
         found = dataclasses.replace(found, enlarger=enlarger if enlarger in known else "", control=control, adapter=adapter)
         settings = self.fields.rows.restore(found).values()
         said = explain_restored([*missing, *notes], request)
         return [found.prompt, found.negative, again or gr.skip(), *settings, loras, said]
+
+    def _find_beside(self, beside: Beside, named: str, model: str) -> str:
+        """Find a control model or an adapter again that a request names; empty where it is not here, and for guests."""
+        found = bool(named) and not self.shared.guest
+        return beside.find_again(self.desk, paint_form.find_model(self.desk, model), named) if found else ""
 
     def add_loras(self, files: list[str] | None, chosen: str, request: gr.Request) -> list[Any]:
         """Put uploaded files into the library and in use, and empty the field so that it takes others."""

@@ -19,7 +19,16 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Fault, RunFailure, Subject, Verdict
 from app.compat.planning import decide as decide_module
 from app.compat.planning.decide import DECIDED_FIELDS, decide
-from app.compat.planning.fallbacks import FALLBACKS, SMALLEST_CHUNK, Fallback, choices, describe_failure, learned, next_fallback, running
+from app.compat.planning.fallbacks import (
+    FALLBACKS,
+    SMALLEST_CHUNK,
+    Fallback,
+    choices,
+    count_at_once,
+    describe_failure,
+    learned,
+    next_fallback,
+)
 from app.compat.planning.memory_formulas import (
     COPIES_OF_SCORES,
     GIB,
@@ -235,13 +244,13 @@ def test_each_smaller_chunk_really_runs_fewer_queries_at_a_time(machine: str, ch
     for model in ("sd15", "sdxl", "dia-1.6b"):
         asked = NEEDS[model]
         try:
-            rows = running(decide(MACHINES[machine], asked, chunk=chunk), asked)
+            rows = count_at_once(decide(MACHINES[machine], asked, chunk=chunk), asked)
         except Trouble:
             continue
         for fallback, plan in fallen_back(machine, asked, "memory", chunk=chunk):
             if fallback == "smaller-chunk":
-                assert running(plan, asked) < rows
-                rows = running(plan, asked)
+                assert count_at_once(plan, asked) < rows
+                rows = count_at_once(plan, asked)
         assert rows <= (64 if asked.kind == "speech" else SMALLEST_CHUNK) or rows <= SMALLEST_CHUNK
 
 

@@ -188,7 +188,7 @@ class SpeechRun:
         saved = spoken_parts.find(SPOKEN.shown(self._job, index))
         if saved is not None and saved.key == key and saved.whole:
             return saved
-        asked_s = self._voice.limits.measure_rows(request.max_frames) if request.max_frames else None
+        asked_s = self._voice.limits.time_rows(request.max_frames) if request.max_frames else None
         task = PartTask(index, part, context, settings, seed, asked_s, named, key)
         run = PartRun(self._voice, task, self._job, self._beside)
         pace.record_prepared(time.monotonic() - began_s)
