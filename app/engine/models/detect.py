@@ -13,7 +13,7 @@ from app.compat.planning.types import Role
 from app.engine.models import safetensors
 from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
-from app.engine.models.families.family import PictureFamily
+from app.engine.models.families.family import PictureFamily, WholeSteps
 from app.engine.models.families.stable_diffusion import INPAINTING, REFINER
 from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
@@ -31,6 +31,8 @@ USUAL_LEVELS: Final = 4
 USUAL_SCALE: Final = 1 << (USUAL_LEVELS - 1)
 """The decoder of every catalog row shrinks a picture this far, by half from level to level; a local model's is read from its config."""
 LEVELS_MOST: Final = 8
+SHIFT_OFF: Final = 0.5
+"""A folder's shift may be so much less than its family's base has."""
 SIDE_MOST: Final = 8192
 """No model may say that it was trained at larger pictures."""
 POSITIONS_MOST: Final = 1 << 28
@@ -122,19 +124,37 @@ def _ask_for(base: Companion, like: Model, lacks: Collection[str]) -> Companion:
 
 
 def _read_settings_of_folder(
-    path: Path, index: Mapping[str, Any], family: PictureFamily, settings: ModelSettings
-) -> tuple[ModelSettings, int | None]:
-    """Return what a folder's own configs recommend, and how much text it reads if that is because it takes guidance as a number."""
+    path: Path, index: Mapping[str, Any], family: PictureFamily, like: Model
+) -> tuple[ModelSettings, int | None, Sentence | None]:
+    """Return what a folder's own configs recommend, how much text it reads if that is because it takes guidance as a number, and a note
+    where they are silent."""
+    settings = like.plain or like.settings
     if family.numbered and read_settings(path, "transformer/config.json").get("guidance_embeds"):
-        return replace(settings, steps=family.numbered.steps, guidance=family.numbered.guidance), family.numbered.text_tokens
-    if family.whole_steps and index.get("is_distilled") is False:
-        return _set_whole_steps(family.whole_steps, settings), None
+        return replace(settings, steps=family.numbered.steps, guidance=family.numbered.guidance), family.numbered.text_tokens, None
+    if family.whole_steps:
+        distilled = _was_distilled(path, index, family.whole_steps)
+        own = _set_whole_steps(family.whole_steps, settings) if distilled is False else settings
+        return own, None, _say_steps_unknown(like) if distilled is None else None
     if family.few_steps_folders and (path / "scheduler").is_dir():
         spacing = read_settings(path, "scheduler/scheduler_config.json").get("timestep_spacing")
         predicts = read_settings(path, "scheduler/scheduler_config.json").get("prediction_type")
         if spacing == "trailing" and predicts != "v_prediction":  # as Turbo and Lightning are published, and nothing else
-            return replace(settings, steps=4, guidance=0.0, scheduler=""), None
-    return settings, None
+            return replace(settings, steps=4, guidance=0.0, scheduler=""), None, None
+    return settings, None, None
+
+
+def _was_distilled(path: Path, index: Mapping[str, Any], whole: WholeSteps) -> bool | None:
+    """Tell whether a folder's model needs few steps: FLUX.2 klein's says it, Z-Image's base shifts its times further. None: it does not say."""
+    if whole.shift is None:
+        said = index.get("is_distilled")
+        return said if isinstance(said, bool) else None
+    scheduler = read_settings(path, "scheduler/scheduler_config.json") if (path / "scheduler").is_dir() else {}
+    shift = None if scheduler.get("use_dynamic_shifting") else scheduler.get("shift")
+    return shift < whole.shift - SHIFT_OFF if isinstance(shift, int | float) else None
+
+
+def _say_steps_unknown(like: Model) -> Sentence:
+    return say("detect.steps-unknown", "It does not say whether it needs few steps; those of {title} are set.", title=like.title)
 
 
 def _read_settings_of_file(
@@ -146,10 +166,10 @@ def _read_settings_of_file(
         return replace(settings, steps=family.numbered.steps, guidance=family.numbered.guidance), family.numbered.scheduler, None
     if family.whole_steps:
         if facts.whole_steps:
-            return _set_whole_steps(family.whole_steps, settings), (), None
+            shift = family.whole_steps.shift
+            return _set_whole_steps(family.whole_steps, settings), (("shift", shift),) if shift is not None else (), None
         unknown = family.steps_unsaid and not facts.few_steps
-        note = say("detect.steps-unknown", "The file does not say whether it needs few steps; those of {title} are set.", title=like.title)
-        return settings, (), note if unknown else None
+        return settings, (), _say_steps_unknown(like) if unknown else None
     if family.flow_matching:
         return settings, (), None
     scheduler: tuple[tuple[str, str | float | bool], ...] = ()
@@ -164,9 +184,8 @@ def _read_settings_of_file(
     return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, note
 
 
-def _set_whole_steps(whole: tuple[int, float], settings: ModelSettings) -> ModelSettings:
-    steps, guidance = whole
-    return replace(settings, steps=steps, guidance=guidance)
+def _set_whole_steps(whole: WholeSteps, settings: ModelSettings) -> ModelSettings:
+    return replace(settings, steps=whole.steps, guidance=whole.guidance)
 
 
 def _require_usable(path: Path, facts: FileFacts) -> None:
@@ -278,7 +297,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
             found = safetensors.describe_part(name, _ROLES[name], path / name, name not in family.unsafe_in_half)
             parts.append(replace(found, scales=name in family.scaled))
     like = catalog[family.like]
-    recommended, text_tokens = _read_settings_of_folder(path, index, family, like.plain or like.settings)
+    recommended, text_tokens, note = _read_settings_of_folder(path, index, family, like)
     scale = _read_scale(path)
     attention, width = _read_attention(path, like.attention, recommended.width, scale)
     if text_tokens is not None:
@@ -296,7 +315,7 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
         source=None,
         companions=(),
         plain=None,
-        note=None,
+        note=note,
         needs=read_config_needs(path),
         parts=tuple(parts),
         attention=attention,

@@ -57,7 +57,8 @@ _PRECISIONS: Final = {
 }
 _FEW_STEPS: Final = re.compile(r"turbo|lightning|distill|schnell|(?<![a-z])(hyper|lcm|dmd2?)(?![a-z])", re.IGNORECASE)
 
-_WHOLE_STEPS: Final = re.compile(r"(?<![a-z])base(?![a-z])", re.IGNORECASE)
+_WHOLE_STEPS: Final = re.compile(r"(?:(?<![A-Za-z])(?i:base)|(?<=[a-z])Base)(?![a-z])")
+"""Also as Civitai writes it: zImageBase_v1."""
 
 
 @dataclass(frozen=True, slots=True)

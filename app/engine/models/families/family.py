@@ -43,6 +43,16 @@ class NumberedGuidance:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeSteps:
+    """How models of a family are set that were not distilled to a few steps, where others of it were."""
+
+    steps: int
+    guidance: float
+    shift: float | None = None
+    """Their schedulers have this shift; None: the same as the others'."""
+
+
+@dataclass(frozen=True, slots=True)
 class PictureFamily:
     name: str
     title: str
@@ -78,10 +88,9 @@ class PictureFamily:
     outer_share: float = 1.0
     """A denoiser's outermost blocks (of a transformer, the first of each stack), which every step computes, are this share of its work."""
     numbered: NumberedGuidance | None = None
-    whole_steps: tuple[int, float] | None = None
-    """Where its other models were distilled to a few steps, those that were not take these steps and this guidance."""
+    whole_steps: WholeSteps | None = None
     steps_unsaid: bool = False
-    """A file's name may be silent about which of the two it is."""
+    """A file's name may be silent about whether it needs few steps."""
     few_steps_folders: bool = False
     """Trailing timesteps in a folder's scheduler say that it needs few steps."""
     call_arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -529,6 +529,36 @@ def test_settings_are_those_of_what_it_is(root: Path, tmp_path: Path) -> None:
     assert list(list_settings(root, tmp_path)) == [(28, 3.5, 512), (28, 3.5, 512), (50, 4.0), (4, 0.0), (25,)]
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "steps", "guidance", "told"),
+    [
+        ({"shift": 3.0}, 9, 0.0, None),
+        ({"shift": 6.0}, 50, 4.0, None),
+        ({"shift": 5.5}, 50, 4.0, None),
+        ({"use_dynamic_shifting": True}, 9, 0.0, "detect.steps-unknown"),
+    ],
+)
+def test_the_shift_of_times_tells_a_folder_of_z_images_base(
+    scheduler: dict[str, Any], steps: int, guidance: float, told: str | None, root: Path, tmp_path: Path
+) -> None:
+    """Its model_index.json has no word of it: Turbo is published with 3, the base with 6."""
+    row = catalog.find(str(change(copy(make_folder(root, "z-image"), tmp_path / "model"), "scheduler/scheduler_config.json", scheduler)))
+    assert (row.settings.steps, row.settings.guidance, row.note.key if row.note else None) == (steps, guidance, told)
+
+
+@pytest.mark.parametrize("name", ["z image base", "zImageBase_v1"])
+def test_a_file_of_z_images_base_is_painted_with_its_own_shift(name: str, root: Path, tmp_path: Path) -> None:
+    """The settings that are fetched for it are Turbo's, whose times are shifted by 3."""
+    folder = make_folder(root, "z-image")
+    file = original.write(name_denoiser(folder, "z-image"), tmp_path / f"{name}.safetensors")
+    based = change(copy(folder, tmp_path / "based"), "scheduler/scheduler_config.json", {"shift": 6.0})
+    laid = Laid(file, based, without(folder, tmp_path / "base", "transformer"))
+    ours, found = paint(laid, tmp_path / "job")
+    assert (found.settings.steps, found.settings.guidance, found.note) == (50, 4.0, None)
+    theirs = paint_plainly(based, found, found.settings.guidance, None)
+    assert np.abs(ours - theirs).max() * 255 <= 1.5
+
+
 def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path: Path) -> None:
     """One of 640 bytes begins as pickles do."""
     save_file({"x": torch.zeros(1)}, tmp_path / "short.safetensors", {"about": ""})
