@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
+import numpy as np
 import soundfile
 from PIL import Image
 
@@ -26,6 +27,8 @@ OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF", "AVIF")
 """The owner may name these on the command line. AVIF stands last: not every Pillow knows it."""
 HEIC: Final = re.compile(rb"....ftyp(?:heic|heix|heim|heis|hevc|mif1)", re.DOTALL)
 """Pictures of iPhones begin so, which Pillow does not read."""
+HDR_MOST: Final = 64.0
+"""Up to this, floats that are no whole numbers are light whose white is 1, with highlights above it."""
 UNRECOGNISED: Final = 1
 """libsndfile gives this number to a format that it does not know."""
 START_BYTES: Final = 16
@@ -131,15 +134,30 @@ def open_picture(source: Path | bytes, formats: Collection[str] = PICTURES) -> I
 
 
 def decode(picture: Image.Image, mode: str | None = None) -> Image.Image:
-    """Decode the pixels of a picture that `open_picture` opened, into another mode if one is given; raise an OSError if they are damaged.
+    """Decode the pixels of a picture that `open_picture` opened, into another mode of 8 bits if one is given; raise an OSError if they are damaged.
     Whoever calls it has looked at the size."""
     try:
         picture.load()
-        return picture.convert(mode) if mode else picture
+        return to_eight_bits(picture).convert(mode) if mode else picture
     except MemoryError:
         raise
     except Exception as fault:  # as above
         raise OSError(f"not a whole picture: {fault}") from fault
+
+
+def to_eight_bits(picture: Image.Image) -> Image.Image:
+    """Scale grey of 16 and more bits, and floats, to the 8 that Pillow would cut them to: all that is brighter than 255 turned white."""
+    if picture.mode != "F" and not picture.mode.startswith("I"):
+        return picture
+    levels = np.nan_to_num(np.asarray(picture, np.float64))
+    most = float(levels.max(initial=0.0))
+    if picture.mode == "F" and (most <= 1.0 or (most <= HDR_MOST and np.any(levels % 1))):
+        white = 1.0
+    else:
+        white = next(each for each in (255.0, 65535.0, max(most, 1.0)) if most <= each)
+    if picture.mode.startswith("I;16"):
+        white = 65535.0
+    return Image.fromarray(np.clip(np.round(levels * (255.0 / white)), 0, 255).astype(np.uint8))
 
 
 ENTRIES_MOST, LISTED_MOST_BYTES = 10_000, 8_000_000

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openai
 import pytest
 from PIL import Image
@@ -131,6 +132,26 @@ def test_masks_are_inverted_and_starts_stretched(desk: Desk) -> None:
     assert cropped.image and Image.open(cropped.image).size == (128, 64), "the run crops"
     with pytest.raises(Trouble, match=r"strength is 0\.0"):
         picture_request(desk, given.model_copy(update={"denoising_strength": 0.0, "width": 256, "height": 256}), start)
+
+
+def test_masks_and_pictures_of_16_bits_keep_their_greys(desk: Desk, web: TestClient) -> None:
+    """All that was brighter than 1 of 256 turned white, so such a mask had everything painted anew."""
+    ramp = np.linspace(0, 65535, 256, dtype=np.uint16).reshape(1, 256).repeat(64, 0)
+    made = io.BytesIO()
+    Image.fromarray(ramp).save(made, "PNG")
+    sent = base64.b64encode(made.getvalue()).decode()
+    given = fit(PaintAsked, read_sent("webuiapi_img2img") | {"inpaint_full_res": False, "width": 256, "height": 128, "mask": sent})
+    for inverted in (0, 1):
+        start = save_start(desk, given.model_copy(update={"inpainting_mask_invert": inverted}), sent)
+        assert start.image and start.mask
+        for path, turned in ((start.image, False), (start.mask, bool(inverted))):
+            with Image.open(path) as opened:
+                levels = np.asarray(opened.convert("L"), np.int16)[64]
+            assert opened.size == (256, 128) and np.abs((levels[::-1] if turned else levels) - np.arange(256)).max() <= 2, path
+    asked = {"image": sent, "upscaler_1": "Nearest", "upscaling_resize": 2}
+    larger = web.post("/sdapi/v1/extra-single-image", json=asked).json()["image"]
+    levels = np.asarray(Image.open(io.BytesIO(base64.b64decode(larger))).convert("L"), np.int16)[0]
+    assert np.abs(levels - np.arange(256).repeat(2)).max() <= 1
 
 
 def test_the_masked_part_alone_is_painted_as_a1111_does(desk: Desk) -> None:

@@ -7,10 +7,9 @@ import warnings
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 from PIL import Image, ImageCms, ImageOps
 
-from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, open_picture
+from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, open_picture, to_eight_bits
 from app.base.path_checks import is_file
 from app.base.picture_header import shares_bytes
 from app.base.regular_file import open_regular
@@ -22,8 +21,6 @@ from app.engine.models.model import ModelSettings
 LEAST_PIXELS_A_SIDE: Final = 16
 EXIF_MOST: Final = 1 << 16
 """JPEG itself allows no more; a PNG or WebP may bring a megabyte."""
-HDR_MOST: Final = 64.0
-"""Up to this, floats that are no whole numbers are light whose white is 1, with highlights above it."""
 PROFILE_MOST: Final = 4 << 20
 """A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
 WITH_PROFILES: Final = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB", "L": "RGB"}
@@ -94,21 +91,6 @@ def to_srgb(picture: Image.Image) -> Image.Image:
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return picture
     return found or picture
-
-
-def to_eight_bits(picture: Image.Image) -> Image.Image:
-    """Scale grey of 16 and more bits, and floats, to the 8 that Pillow would cut them to: all that is brighter than 255 turned white."""
-    if picture.mode != "F" and not picture.mode.startswith("I"):
-        return picture
-    levels = np.nan_to_num(np.asarray(picture, np.float64))
-    most = float(levels.max(initial=0.0))
-    if picture.mode == "F" and (most <= 1.0 or (most <= HDR_MOST and np.any(levels % 1))):
-        white = 1.0
-    else:
-        white = next(each for each in (255.0, 65535.0, max(most, 1.0)) if most <= each)
-    if picture.mode.startswith("I;16"):
-        white = 65535.0
-    return Image.fromarray(np.clip(np.round(levels * (255.0 / white)), 0, 255).astype(np.uint8))
 
 
 def _check_size(path: str, width: int, height: int) -> None:
