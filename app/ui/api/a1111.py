@@ -36,7 +36,18 @@ from app.ui.api import a1111_lists
 from app.ui.api.a1111_lists import PLAIN_UPSCALERS, SCHEDULERS
 from app.ui.api.answered_pictures import choose_scale, fit_size
 from app.ui.api.following import work
-from app.ui.api.shared import build_routes, decode_base64, encode_base64, no_such_model, not_a_picture, run_job, save_mask, save_picture
+from app.ui.api.shared import (
+    build_routes,
+    decode_base64,
+    encode_base64,
+    no_such_model,
+    not_a_picture,
+    read_notes,
+    run_job,
+    save_mask,
+    save_picture,
+)
+from app.ui.page.translate import join, language
 from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
@@ -214,6 +225,7 @@ async def paint(desk: Desk, asked: Request, person: Person, given: PaintAsked, s
     seeds = [part.seed for part in desk.keeper.get_progress(job).parts]
     images = [] if given.send_images is False else [await work(encode, file, size) for file in files]
     used, info = await work(describe, files, seeds, size)
+    info["comments"] = join(language(asked), *read_notes(desk, job, person))
     plain = given.model_dump(exclude={"init_images", "mask", "alwayson_scripts", *(given.model_extra or {})}, exclude_unset=True)
     return JSONResponse(
         {"images": images, "parameters": {"width": info["width"], "height": info["height"]} | plain | used, "info": json.dumps(info)}
@@ -237,12 +249,13 @@ def describe(files: Sequence[Path], seeds: list[int], size: tuple[int, int] | No
     used: dict[str, Any] = {
         "steps": first.steps,
         "cfg_scale": first.guidance,
+        "negative_prompt": first.negative,
         "sampler_name": first.scheduler or "Automatic",
         "seed": seeds[0] if seeds else -1,
     }
     strength = first.strength if first.image else first.hires_strength if first.larger > 1 else None
     info = used | {
-        "prompt": first.prompt, "all_prompts": [each.prompt for each in made], "negative_prompt": first.negative,
+        "prompt": first.prompt, "all_prompts": [each.prompt for each in made],
         "all_negative_prompts": [each.negative for each in made], "all_seeds": seeds, "subseed": -1, "all_subseeds": [-1] * len(seeds),
         "subseed_strength": 0, "width": width, "height": height, "batch_size": len(files), "restore_faces": False, "face_restoration_model": None,
         "sd_model_name": public_name(first.model), "sd_model_hash": None, "sd_vae_name": None, "sd_vae_hash": None, "seed_resize_from_w": -1,
@@ -250,7 +263,8 @@ def describe(files: Sequence[Path], seeds: list[int], size: tuple[int, int] | No
         "styles": [], "job_timestamp": time.strftime("%Y%m%d%H%M%S"), "clip_skip": 1, "is_using_inpainting_conditioning": False,
         "version": f"Hearth {__version__}",
     }  # fmt: skip
-    return used | {"denoising_strength": strength}, info
+    echoed = {"sampler_index": used["sampler_name"], "scheduler": "Automatic", "denoising_strength": strength}  # its name has the schedule
+    return used | echoed, info
 
 
 async def show_progress(desk: Desk, asked: Request, person: Person, given: ProgressAsked) -> Response:

@@ -1,4 +1,4 @@
-"""The size of pictures that another program asks for, where a model has only one."""
+"""What a model makes of the size, and of the settings, that another program asks for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from app.base.trouble import BadRequest
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import PICTURES
 from app.engine.models.on_disk import find_model
+from app.engine.models.picture_families import FAMILIES
 from app.ui.state.desk import Desk
 
 SCALES: Final[tuple[int, ...]] = tuple(PICTURES["upscale"].choices)
@@ -42,6 +43,19 @@ def fit_size(desk: Desk, request: PictureRequest) -> tuple[PictureRequest, tuple
         )
     upscale = choose_scale(scale)
     return replace(request, width=None, height=None, upscale=upscale), None if upscale == scale else asked
+
+
+def refuse_unused(desk: Desk, request: PictureRequest, strength_asked: bool) -> None:
+    """Raise a Trouble for what has no effect with the model, where an answer has no place to say so."""
+    model = find_model(desk.keeper.home, request)
+    family = FAMILIES.get(model.family)
+    if family is None:  # it speaks, which is refused with the job
+        return
+    changes = bool(request.image) and (family.uses_strength or bool(request.mask))
+    unused = {"negative_prompt": bool(request.negative) and not family.negative_prompts, "strength": strength_asked and not changes}
+    for name in (name for name, asked in unused.items() if asked):
+        words = say("api.unused", "{name} has no effect here with {model}. Leave it out.", name=name, model=model.words)
+        raise BadRequest(words, field=name)
 
 
 def write_size(size: tuple[int, int]) -> str:

@@ -28,7 +28,7 @@ from app.engine.models.catalog import name_model
 from app.ui.access.request_guard import is_loopback
 from app.ui.api.following import follow, news, work
 from app.ui.api.openai import add_speaker_tag, find_voice, read_cast
-from app.ui.api.shared import RETRY, find_model
+from app.ui.api.shared import RETRY, find_model, read_notes
 from app.ui.page.translate import language, translate
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_for
@@ -94,7 +94,7 @@ class Endpoints:
             format: wav, flac, mp3, ogg or opus
             cast: the voice of each name in the script, where it has several. Example: {"Anna": "Daisy", "Ben": {"voice": "Brian", "pace": 1.1}}
         Returns:
-            events: {"event": "step" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
+            events: {"event": "step" | "part" | "finished" | "stopped", ...}; the last has "files", their paths, and "notes"
         """
 
         def make_request() -> SpeechRequest:
@@ -132,7 +132,7 @@ class Endpoints:
             batch: how many pictures
             quicker: off, little or much: how much work of earlier steps is reused, at some loss
         Returns:
-            events: {"event": "step" | "preview" | "part" | "finished" | "stopped", ...}; the last has "files" with the paths of the results
+            events: {"event": "step" | "preview" | "part" | "finished" | "stopped", ...}; the last has "files", their paths, and "notes"
         """
 
         def make_request() -> PictureRequest:
@@ -209,7 +209,8 @@ async def run(desk: Desk, make_request: Callable[[], Request], asked: gr.Request
                 if isinstance(event, END):
                     urls = [f"hearth/creation/{each.id}" for each in await work(desk.keeper.shelf.list_of_job, job)]
                     name, files = type(event).__name__.lower(), list(event.files)
-                    yield {"event": name, "job": job, "kind": request.kind, "files": files, "urls": urls}
+                    notes = [*map(str, read_notes(desk, job, person))]
+                    yield {"event": name, "job": job, "kind": request.kind, "files": files, "urls": urls, "notes": notes}
                 elif (seen := describe_event(event)) is not None:
                     yield seen
             sent = progress

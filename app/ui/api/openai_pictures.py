@@ -27,7 +27,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.encoded import FORMATS, QUALITY, Wanted, encode_picture
 from app.ui.access.program_answers import shape_error
-from app.ui.api.answered_pictures import fit_size, write_size
+from app.ui.api.answered_pictures import fit_size, refuse_unused, write_size
 from app.ui.api.following import follow, work
 from app.ui.api.shared import EVENTS, begin_job, encode_base64, find_model, run_job, save_mask, save_picture, stop_unheard, wait_while_heard
 from app.ui.page.translate import join, language
@@ -128,6 +128,7 @@ async def paint(
 ) -> Response:
     refuse_rest(given, HARMLESS)
     request, size = await work(lambda: fit_size(desk, picture_request(desk, given, image, mask)))
+    await work(refuse_unused, desk, request, given.strength is not None)
     answer = Answer(noun, read_wanted(given, size), wants_links(given), read_partial(given))
     if answer.links and answer.wanted != Wanted():
         raise BadRequest(

@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.base.foreign_formats import decode, open_picture
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Closing, NeedsKey, NoSuchModel, NotThere, Trouble
-from app.engine.jobs.events import Failed
+from app.engine.jobs.events import Failed, Note
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import KindName, Request
@@ -29,7 +29,7 @@ from app.ui.page.translate import join, language
 from app.ui.state.asked import Asked as Schema
 from app.ui.state.asked import read_asked
 from app.ui.state.desk import Desk
-from app.ui.state.guest_limits import redact_for
+from app.ui.state.guest_limits import redact_for, redact_sentences
 from app.ui.state.person import Person, who
 
 EVENTS: Final = "text/event-stream"
@@ -80,6 +80,12 @@ async def wait_while_heard(desk: Desk, asked: Asked, job: str, enough: Callable[
     except BaseException:
         WORKERS.submit(desk.keeper.stop, job)
         raise
+
+
+def read_notes(desk: Desk, job: str, person: Person) -> tuple[Sentence, ...]:
+    """Return what a run told its person: of a setting that had no effect, of words that were cut."""
+    said = desk.keeper.get_progress(job).said
+    return redact_sentences(person, *(each.sentence for each in said if isinstance(each, Note)))
 
 
 def save_picture(desk: Desk, data: bytes, name: str) -> Path:

@@ -292,6 +292,23 @@ def test_a_real_clients_request_is_painted(served: tuple[Desk, str], name: str, 
         assert distance(kept, "blue") < distance(new, "blue"), "the mask was to be inverted"
 
 
+def test_what_had_no_effect_is_told_and_not_echoed_as_done(served: tuple[Desk, str], tmp_path: Path) -> None:
+    desk, address = served
+    flux = save("flux", tmp_path / "tiny-flux")
+    desk.settings.change("models", [], lambda known: [*known, str(flux)])
+    asked = {"prompt": "a ball", "negative_prompt": "fog", "sampler_name": "Euler a", "steps": 1, "width": 64, "height": 64}
+    chosen = {"override_settings": {"sd_model_checkpoint": "tiny-flux"}}
+    answer = httpx.post(f"{address}sdapi/v1/txt2img", json=asked | chosen, timeout=240).json()
+    info, text = json.loads(answer["info"]), base64.b64decode(answer["images"][0])
+    assert (info["negative_prompt"], info["sampler_name"]) == ("", "Automatic") and "no negative prompt" in info["comments"]
+    assert (answer["parameters"]["negative_prompt"], answer["parameters"]["sampler_name"]) == ("", "Automatic")
+    assert b"fog" not in text and "fog" not in str(info["infotexts"])
+    client = Client(address, verbose=False)
+    painted = client.submit("a ball", negative="fog", width=64, height=64, steps=1, model="tiny-flux", api_name="/paint").result()
+    assert any("no negative prompt" in each for each in painted["notes"])
+    client.close()
+
+
 def pixels(text: str) -> bytes:
     return Image.open(io.BytesIO(base64.b64decode(text))).tobytes()
 

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from app.base.trouble import Trouble
+from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
@@ -30,7 +30,7 @@ from app.engine.pictures.run import enlarge
 from app.ui.api import a1111
 from app.ui.api import openai as api_openai
 from app.ui.api.a1111 import PaintAsked, find_sampler, is_on, picture_request, save_start
-from app.ui.api.answered_pictures import fit_size
+from app.ui.api.answered_pictures import fit_size, refuse_unused
 from app.ui.api.openai import SpeechAsked, speech_request
 from app.ui.state.asked import fit
 from app.ui.state.desk import Desk
@@ -286,6 +286,20 @@ def test_what_openais_pictures_have_and_hearth_does_not_is_refused(client: opena
     with pytest.raises(openai.BadRequestError) as refused:
         client.images.generate(model="starter-painter", prompt="a red ball", **asked)
     assert refused.value.param == field
+
+
+def test_settings_that_the_model_has_no_use_for_are_refused(client: openai.OpenAI, desk: Desk) -> None:
+    """FLUX takes no negative prompt, klein no strength: both were passed over, and nothing in an answer says so."""
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.images.generate(model="starter-painter", prompt="a red ball", extra_body={"strength": 0.5})
+    assert refused.value.param == "strength", "nothing is there to change"
+    fog, blue = PictureRequest("a red ball", "flux1-schnell", "fog"), PictureRequest("a red ball", "flux2-klein", image="blue.png")
+    with pytest.raises(BadRequest, match=r"negative_prompt has no effect here with FLUX\.1"):
+        refuse_unused(desk, fog, False)
+    with pytest.raises(BadRequest, match="strength has no effect here with FLUX"):
+        refuse_unused(desk, blue, True)
+    for taken, strength in ((replace(fog, model="sd15"), False), (replace(blue, model="sd15"), True), (replace(blue, mask="m.png"), True)):
+        refuse_unused(desk, taken, strength)
 
 
 def test_more_than_one_start_picture_is_refused(client: openai.OpenAI) -> None:

@@ -74,7 +74,9 @@ def resolve_settings(
     family = FAMILIES[model.family]
     _refuse_unsupported(request, model, family)
     seed = draw_seed(request, job)
-    notes, words = _describe_ignored(request, model, family), (choose_words(request.prompt, seed), request.negative)
+    notes = _describe_ignored(request, model, family)
+    request = _leave_out_ignored(request, family)
+    words = choose_words(request.prompt, seed), request.negative
     if model.starter:
         match = starter_words.require_match(Path(model.path), *words)
         words = match.caption, ""
@@ -256,7 +258,6 @@ def _refuse_unsupported(request: PictureRequest, model: Model, family: PictureFa
 
 def _describe_ignored(request: PictureRequest, model: Model, family: PictureFamily) -> list[Sentence]:
     """Return a sentence for each setting that has no effect with this family."""
-    edits_by_prompt = bool(request.image) and not request.mask and not family.uses_strength
     ignored = (
         (
             request.hires and request.upscale == 1,
@@ -279,7 +280,7 @@ def _describe_ignored(request: PictureRequest, model: Model, family: PictureFami
             say("paint.flow", "{model} works with its own scheduler only; your choice was ignored.", model=model.words),
         ),
         (
-            edits_by_prompt,
+            _edits_by_prompt(request, family),
             say("paint.no-strength", "{model} edits the picture as the prompt says; the strength has no effect.", model=model.words),
         ),
         (
@@ -288,6 +289,19 @@ def _describe_ignored(request: PictureRequest, model: Model, family: PictureFami
         ),
     )
     return [sentence for applies, sentence in ignored if applies]
+
+
+def _edits_by_prompt(request: PictureRequest, family: PictureFamily) -> bool:
+    return bool(request.image) and not request.mask and not family.uses_strength
+
+
+def _leave_out_ignored(request: PictureRequest, family: PictureFamily) -> PictureRequest:
+    """Return the request as the family paints it: what is stored with a picture, and told of it, is what made it."""
+    return replace(
+        request,
+        negative=request.negative if family.negative_prompts else "",
+        strength=1.0 if _edits_by_prompt(request, family) else request.strength,
+    )
 
 
 def _choose_scheduler(request: PictureRequest, family: PictureFamily) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 import diffusers
 import pytest
 import torch
+from PIL import Image
 
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure
@@ -277,6 +278,19 @@ def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path
     paints.close()
     gc.collect()
     assert held() is None
+
+
+def test_what_a_family_leaves_aside_is_not_stored_as_done(folders: dict[str, Path], tmp_path: Path) -> None:
+    """It was left aside with a note, and stood in the picture's settings all the same."""
+    Image.new("RGB", (64, 64), "blue").save(start := tmp_path / "start.png")
+    asked = PictureRequest("a", negative="fog", strength=0.3, scheduler="Euler a", image=str(start), **SMALL)
+    made = {
+        family: resolve_settings(asked, catalog.find(str(folders[family])), tmp_path / family) for family in ("sd15", "flux", "flux2-klein")
+    }
+    kept = {name: (each.request.negative, each.request.strength, each.request.scheduler) for name, each in made.items()}
+    assert kept["sd15"] == ("fog", 0.3, "Euler a") and kept["flux"][:2] == ("", 0.3) and kept["flux2-klein"][:2] == ("", 1.0)
+    assert kept["flux"][2] != "Euler a" != kept["flux2-klein"][2]
+    assert {each.key for each in made["flux2-klein"].notes} >= {"paint.no-negative", "paint.no-strength", "paint.flow"}
 
 
 @pytest.mark.parametrize("family", ["sd15", "flux", "flux2-klein"])
