@@ -178,7 +178,12 @@ class Endpoints:
         Returns:
             names: the names of its voices
         """
-        return [each.name for each in self.desk.models.list_voices(find_model(self.desk, model, "speech"), who(request))]
+        person = who(request)
+        try:
+            found = find_model(self.desk, model, "speech")
+        except Trouble as trouble:
+            raise gr.Error(str(redact_for(person, trouble)), print_exception=False) from trouble
+        return [each.name for each in self.desk.models.list_voices(found, person)]
 
     def models(self, request: gr.Request | None = None) -> list[dict[str, str]]:
         """

@@ -185,7 +185,7 @@ def read_cast(desk: Desk, table: dict[str, Any], model: str) -> tuple[Actor, ...
     def find(name: str) -> str:
         if found := find_model(desk, name, "speech"):
             return found
-        raise no_such_model(name)
+        raise no_such_model(name)  # a stand-in: two of them would be one voice
 
     return read_table(table, model, find, lambda id_: desk.models.list_voices(id_, OWNER))
 

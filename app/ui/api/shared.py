@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request as Asked
 from starlette.responses import JSONResponse, Response
@@ -36,6 +37,8 @@ EVENTS: Final = "text/event-stream"
 Handler = Callable[..., Awaitable[Response]]
 """It takes desk, request, person and, if the route has a schema, what was asked."""
 Row = tuple[str, str, Handler, type[Schema] | None]
+STAND_INS: Final = re.compile(r"^(?:tts-1|gpt-|chatgpt-|dall-e-)|kokoro", re.IGNORECASE)
+"""The programs that were made for OpenAI's API, or for Kokoro-FastAPI's, name a model so, whatever is installed."""
 RETRY: Final = {"Retry-After": "10"}
 """A job takes longer than these seconds, but clients give up after a few tries."""
 
@@ -169,11 +172,14 @@ def build_routes(desk: Desk, table: list[Row], below: str) -> list[Route]:
     return [*(route(*row) for row in table), rest]
 
 
-def find_model(desk: Desk, wanted: Any, kind: KindName) -> str:
-    """Find an installed model by name. Clients have to name some model, so an unknown one gives "", the best installed; one of the other
-    kind is refused as a job."""
+def find_model(desk: Desk, wanted: str | None, kind: KindName) -> str:
+    """Find an installed model by name. Clients have to name some model, so one of OpenAI's or Kokoro's gives "", the best installed; one of the
+    other kind is refused as a job. Raise a Trouble for any other name."""
     named = [each for each in desk.models.list_all() if public_name(each.id) == wanted and locate(desk.keeper.home, each)]
-    return next((each.id for each in sorted(named, key=lambda each: each.kind != kind)), "")
+    found = next((each.id for each in sorted(named, key=lambda each: each.kind != kind)), "")
+    if wanted and not found and not STAND_INS.search(wanted):
+        raise no_such_model(wanted[:80])
+    return found
 
 
 def no_such_model(wanted: str, lists: str = "/v1/models") -> Trouble:

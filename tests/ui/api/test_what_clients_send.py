@@ -8,8 +8,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import gradio as gr
 import numpy as np
 import openai
 import pytest
@@ -27,11 +29,12 @@ from app.engine.jobs.tasks import Enlarge, MaintenanceTask, new_task_id
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.encoded import Wanted, encode_picture
 from app.engine.pictures.run import enlarge
-from app.ui.api import a1111
+from app.ui.api import a1111, gradio_endpoints
 from app.ui.api import openai as api_openai
 from app.ui.api.a1111 import PaintAsked, find_sampler, is_on, picture_request, save_start
 from app.ui.api.answered_pictures import fit_size, refuse_unused
 from app.ui.api.openai import SpeechAsked, speech_request
+from app.ui.api.shared import find_model
 from app.ui.state.asked import fit
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER
@@ -319,6 +322,25 @@ def test_what_openais_speech_has_and_hearth_does_not_is_refused(client: openai.O
         assert refused.value.param == field
     with pytest.raises(openai.NotFoundError, match="POST /v1/chat/completions"):
         client.post("/chat/completions", cast_to=object, body={})
+
+
+def test_an_unknown_model_is_no_other_one(client: openai.OpenAI, desk: Desk) -> None:
+    """Each was answered by the best installed model, as if it had been that one."""
+    for begin in (
+        lambda: client.audio.speech.create(model="dia-9b", voice="alloy", input="Hello."),
+        lambda: client.images.generate(model="sdxl-none", prompt="a red ball"),
+    ):
+        with pytest.raises(openai.NotFoundError, match="GET /v1/models") as refused:
+            begin()
+        assert refused.value.code == "model_not_found"
+    for name in ("tts-1", "tts-1-hd", "gpt-4o-mini-tts", "kokoro", "speaches-ai/Kokoro-82M-v1.0-ONNX", "", None):
+        assert find_model(desk, name, "speech") == ""
+    for name in ("gpt-image-1", "dall-e-3", "chatgpt-image-latest"):
+        assert find_model(desk, name, "picture") == ""
+    endpoints, owner = gradio_endpoints.Endpoints(desk), cast(gr.Request, SimpleNamespace(scope={KEY: OWNER}))
+    assert endpoints.voices("starter-voice", owner) == endpoints.voices("", owner) != []
+    with pytest.raises(gr.Error, match="No model called dia-9b"):
+        endpoints.voices("dia-9b", owner)
 
 
 def test_voices_are_found_whatever_their_capitals(desk: Desk, web: TestClient) -> None:
