@@ -13,12 +13,15 @@ from typing import Any, Final
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Request, VoicePrompt, from_json, to_json
+from app.engine.jobs.settings import ADAPTERS, CONTROLS, ENLARGERS
 from app.engine.speech.text import voices
 
 PREFIX: Final = "sha256:"
 _NAMED: Final = re.compile(r"sha256:(?P<sha256>[0-9a-f]{64})(?P<suffix>\.[a-z0-9]{1,12})?")
 _SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,12}")
 _HERE: Final = ("image", "mask", "guide", "reference")
+_OWN: Final = {"enlarger": ENLARGERS, "control": CONTROLS, "adapter": ADAPTERS}
+"""These name files that their owner has alone, but for what every Hearth has. A request that uses such a file stays where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def pack(request: Request, begun: Mapping[str, Path] | None = None) -> Portable:
         suffix = Path(path).suffix.lower()
         return f"{PREFIX}{sha256}{suffix if _SUFFIX.fullmatch(suffix) else ''}"
 
-    values = _map_paths(to_json(request), by_hash)
+    values = {name: value for name, value in _map_paths(to_json(request), by_hash).items() if _is_everywhere(name, value)}
     hashes = {name: path.name for name, path in (begun or {}).items()}
     files |= {path.name: path for path in (begun or {}).values()}
     sizes = {sha256: path.stat().st_size for sha256, path in files.items()}
@@ -70,20 +73,27 @@ def unpack(body: str, locate: Callable[[str, str], Path], find_model: Callable[[
     def to_path(named: str) -> str:
         found = _NAMED.fullmatch(named)
         if found is None:
-            raise Trouble(
-                say(
-                    "machines.names-a-file",
-                    "The other computer asked for a file of this one, {name}, which no task may do.",
-                    name=named[:80],
-                )
-            )
+            raise _names_file(named)
         return str(locate(found["sha256"], found["suffix"] or ""))
 
     values = json.loads(body)["request"]
+    for name in _OWN:
+        if name in values and not _is_everywhere(name, values[name]):
+            raise _names_file(str(values[name]))
     named: dict[str, Any] = {"model": find_model(str(values["model"]))}
     if values.get("cast"):
         named["cast"] = [{**each, "model": each["model"] and find_model(str(each["model"]))} for each in values["cast"]]
     return from_json(_map_paths({**values, **named}, to_path))
+
+
+def _names_file(named: str) -> Trouble:
+    return Trouble(
+        say("machines.names-a-file", "The other computer asked for a file of this one, {name}, which no task may do.", name=named[:80])
+    )
+
+
+def _is_everywhere(name: str, value: Any) -> bool:
+    return name not in _OWN or value in _OWN[name]
 
 
 def note_speaker(body: str, request: Request, folder: Path) -> None:

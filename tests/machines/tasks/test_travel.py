@@ -6,10 +6,11 @@ import dataclasses
 import json
 import queue
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -152,6 +153,71 @@ def test_a_task_names_no_file_of_the_helper(change: dict[str, object]) -> None:
     body["request"].update(change)
     with pytest.raises(Trouble):
         unpack(json.dumps(body), lambda sha256, suffix: Path(sha256), str)
+
+
+WORDS_ONLY = {
+    ("speech", "text"), ("speech", "voice", "transcript"), ("speech", "cast", 0, "name"), ("speech", "cast", 0, "voice", "transcript"),
+    ("speech", "pronunciations", 0, 0), ("speech", "pronunciations", 0, 1), ("picture", "prompt"), ("picture", "negative"),
+    ("picture", "scheduler"), ("picture", "loras", 0, "word"),
+}  # fmt: skip
+"""These texts of a request are read or looked up in a table: the engine opens nothing by them."""
+
+
+def list_texts(of: type, at: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Yield where a request can hold a text, by the types of its fields."""
+    hints = get_type_hints(of)
+    for each in dataclasses.fields(of):
+        yield from _find_texts(hints[each.name], (*at, each.name))
+
+
+def _find_texts(hint: Any, at: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if hint is str or get_origin(hint) is Literal:
+        yield at
+    elif dataclasses.is_dataclass(hint):
+        yield from list_texts(hint, at)  # type: ignore[arg-type]
+    elif get_origin(hint) is tuple:
+        for index, each in enumerate(each for each in get_args(hint) if each is not ...):
+            yield from _find_texts(each, (*at, index))
+    else:
+        for each in get_args(hint):
+            yield from _find_texts(each, at)
+
+
+def test_no_text_of_a_request_leads_to_a_file_of_the_helper(files: list[Path]) -> None:
+    """A field that is added has to be given by hash, refused, or stand among the words."""
+    clip = VoicePrompt(str(files[3]), "words")
+    speech = SpeechRequest("s", "m", clip, keep=(clip.path,), cast=(Actor("Anna", clip, "m"),), pronunciations=(("a", "b"),))
+    picture = PictureRequest("p", "m", loras=(Lora(str(files[2]), word="w"),))
+
+    def find_model(name: str) -> str:
+        if name != "m":
+            raise Trouble(WORDS)
+        return name
+
+    def is_let_through(at: tuple[str | int, ...]) -> bool:
+        body = json.loads(pack(speech if at[0] == "speech" else picture).body)
+        inner: Any = body["request"]
+        for key in at[1:-1]:
+            inner = inner[key]
+        inner[at[-1]] = "/home/victim/private.safetensors" if at[-1] != "name" else "/home/victim/private"
+        try:
+            unpack(json.dumps(body), lambda sha256, suffix: Path(sha256), find_model)
+        except Trouble:
+            return False
+        return True
+
+    places = {*list_texts(SpeechRequest, ("speech",)), *list_texts(PictureRequest, ("picture",))}
+    assert len(places) > 25 and {("picture", "enlarger"), ("speech", "cast", 0, "voice", "path")} < places
+    assert {at for at in places if is_let_through(at)} == WORDS_ONLY
+
+
+def test_an_enlarger_that_every_hearth_has_travels_and_one_that_is_not_used_stays() -> None:
+    for enlarger, expected in (("starter", "starter"), ("/home/me/mine.safetensors", "starter")):
+        request = PictureRequest("p", "m", enlarger=enlarger, control="/home/me/c", adapter="/home/me/a")
+        packed = pack(request)
+        found = unpack(packed.body, lambda sha256, suffix: Path(sha256), str)
+        assert not request.stays_here and "/home/me" not in packed.body
+        assert isinstance(found, PictureRequest) and (found.enlarger, found.control, found.adapter) == (expected, "", "")
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
