@@ -181,8 +181,8 @@ class Session:
             told += odd
             yield from map(Note, odd)
             try:
-                for kind in ("hearing", "seeing"):
-                    yield from self._holder.unload(kind)  # what only reads takes no memory from what makes something
+                for reader in ("hearing", "seeing"):
+                    yield from self._holder.unload(reader)  # what only reads takes no memory from what makes something
                 yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
