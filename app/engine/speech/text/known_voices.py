@@ -24,14 +24,16 @@ def name_voices(first: int, known: Sequence[str], limits: VoiceLimits) -> tuple[
 
 def name_actors(known: Sequence[Sequence[str] | None], limits: VoiceLimits) -> tuple[str, ...]:
     """Return the sign of each speaker's voice, empty where the model knows none. `known`: the clips that a chosen voice is heard in, each by its
-    `clip_key`; None for whoever has no voice chosen, who gets one that nobody has: which, hangs on the place alone while there are enough."""
+    `clip_key`; None for whoever has no voice chosen, who gets one that nobody has: which, hangs on the place alone while there are enough. Of more people than voices
+    the last two share one, and nobody shares the first's: in a book that is the narrator's."""
     chosen = [next((limits.ready[key] for key in keys or () if key in limits.ready), "") for keys in known]
     signs = [*dict.fromkeys((*limits.usual, *limits.ready.values()))]
     taken = {*filter(None, chosen)}
     for place, keys in enumerate(known):
         if keys is None and signs:
             turned = [*signs[place % len(signs) :], *signs[: place % len(signs)]]
-            chosen[place] = next((sign for sign in turned if sign not in taken), turned[0])
+            shared = signs[-1 - (place - len(signs)) % (len(signs) - 1)] if len(signs) > 1 else signs[0]
+            chosen[place] = next((sign for sign in turned if sign not in taken), shared)
             taken.add(chosen[place])
     return tuple(chosen)
 

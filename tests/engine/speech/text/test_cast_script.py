@@ -107,6 +107,7 @@ def test_a_script_of_tags_alone_is_refused() -> None:
 
 def test_who_has_no_voice_chosen_gets_one_that_nobody_has() -> None:
     assert name_actors([None, ("b",), None, ("z",), None], POCKET) == ("Ann", "Bob", "Cy", "", "Bob")
+    assert name_actors([None] * 6, POCKET) == ("Ann", "Bob", "Cy", "Cy", "Bob", "Cy"), "nobody has the narrator's"
     assert name_actors([None, None], POCKET)[0] == name_actors([None, ("c",)], POCKET)[0], (
         "it hangs on no other's choice while there are enough"
     )

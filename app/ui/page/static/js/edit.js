@@ -112,7 +112,7 @@ export const editFrame = `<div class="h-editing" hidden><p class="h-soft" role="
 /** @param {HTMLElement} element @param {SpeechView} speech */
 export const drawEditing = (element, speech) => {
   const bar = element.querySelector(".h-editing"), mine = draft?.job === speech.job ? draft : null, free = Boolean(live.state.charts && speech.end);
-  const changed = free && mine?.state === "changed", other = free && mine?.state === "other" && Boolean(box()?.value.trim());
+  const changed = free && mine?.state === "changed", other = free && mine?.state === "other"; // also beside an empty field: a book's chapters are never in it
   const back = Boolean(live.state.charts) && (free ? undone.length > 0 || speech.before : speech.before);
   bar.hidden = !(changed || other || back || said);
   const [apply, undoes, theirs] = bar.querySelectorAll("button"), pending = bar.querySelector(".h-pending");
