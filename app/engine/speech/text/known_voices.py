@@ -24,8 +24,8 @@ def name_voices(first: int, known: Sequence[str], limits: VoiceLimits) -> tuple[
 
 def name_actors(known: Sequence[Sequence[str] | None], limits: VoiceLimits) -> tuple[str, ...]:
     """Return the sign of each speaker's voice, empty where the model knows none. `known`: the clips that a chosen voice is heard in, each by its
-    `clip_key`; None for whoever has no voice chosen, who gets one that nobody has: which, hangs on the place alone while there are enough. Of more people than voices
-    the last two share one, and nobody shares the first's: in a book that is the narrator's."""
+    `clip_key`; None for whoever has no voice chosen, who gets one that nobody has: which, hangs on the place alone while there are enough. Of more people than
+    voices the last ones share, and nobody shares the first's: in a book that is the narrator's."""
     chosen = [next((limits.ready[key] for key in keys or () if key in limits.ready), "") for keys in known]
     signs = [*dict.fromkeys((*limits.usual, *limits.ready.values()))]
     taken = {*filter(None, chosen)}
