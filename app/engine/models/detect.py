@@ -14,7 +14,7 @@ from app.engine.models import safetensors
 from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.families.family import PictureFamily, WholeSteps
-from app.engine.models.families.stable_diffusion import INPAINTING, REFINER
+from app.engine.models.families.stable_diffusion import EDM, INPAINTING, REFINER
 from app.engine.models.file_facts import WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Model, ModelSettings
@@ -179,7 +179,8 @@ def _read_settings_of_file(
             scheduler += (("rescale_betas_zero_snr", True), ("timestep_spacing", "trailing"))
         settings = replace(settings, scheduler="Euler")
     if not facts.few_steps:
-        return settings, scheduler, None
+        named = say("detect.predicts-v", "Its name says that it was trained with v-prediction, so it is painted that way.")
+        return settings, scheduler, named if facts.prediction_by_name else None
     note = say("detect.few-steps", "Its name says that it needs few steps, so 8 steps with little guidance are set.")
     return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, note
 
@@ -280,6 +281,8 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
         raise _refuse_other(path, other) if index.get("_class_name") else _refuse_unknown(path)
     if family.name == "sdxl" and index.get("text_encoder") in (None, [None, None]):
         raise _refuse_other(path, REFINER)
+    if (made_of := index.get("scheduler")) and isinstance(made_of, list) and shorten(made_of[-1]).startswith("EDM"):
+        raise _refuse_other(path, EDM)
     judge_folder(path, [name for name, made_of in index.items() if isinstance(made_of, list)])
     parts = []
     for name, made_of in index.items():

@@ -57,6 +57,8 @@ _PRECISIONS: Final = {
 }
 _FEW_STEPS: Final = re.compile(r"turbo|lightning|distill|schnell|(?<![a-z])(hyper|lcm|dmd2?)(?![a-z])", re.IGNORECASE)
 
+_PREDICTS_V: Final = re.compile(r"(?:(?<![A-Za-z])v|V)[-_. ]?(?i:pred)")
+_ZERO_SNR: Final = re.compile(r"zt?snr", re.IGNORECASE)
 _WHOLE_STEPS: Final = re.compile(r"(?:(?<![A-Za-z])(?i:base)|(?<=[a-z])Base)(?![a-z])")
 """Also as Civitai writes it: zImageBase_v1."""
 
@@ -86,6 +88,8 @@ class FileFacts:
     """It takes guidance as a number."""
     prediction: Prediction = ""
     """Empty: it predicts as its family does."""
+    prediction_by_name: bool = False
+    """Its name alone says so."""
     zero_snr: bool = False
     few_steps: bool = False
     """Its name or its makers' words say that it needs only a few steps."""
@@ -126,6 +130,7 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
             return FileFacts("lora", other=title, precision=precision)
     prefix, family, other = _find_denoiser(entries)
     if family or other:
+        prediction, by_name = _find_prediction(entries, words, name)
         holds = _list_held(names, family)
         own = {
             each: entry.shape for each, entry in entries.items() if each.startswith(prefix) and not each.startswith(tuple(holds.values()))
@@ -144,8 +149,9 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
             parameters=sum(map(math.prod, own.values())),
             linear=sum(flat),
             guided=_takes_a_number(entries, prefix, family),
-            prediction=_find_prediction(entries, words, name),
-            zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True",
+            prediction=prediction,
+            prediction_by_name=by_name,
+            zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True" or bool(by_name and _ZERO_SNR.search(name)),
             few_steps=bool(_FEW_STEPS.search(said)),
             whole_steps=bool(_WHOLE_STEPS.search(said)),
         )
@@ -212,6 +218,10 @@ def _find_precision(entries: Mapping[str, Entry]) -> str:
     return _PRECISIONS.get(most, most)
 
 
-def _find_prediction(entries: Mapping[str, Entry], words: Mapping[str, str], name: str) -> Prediction:
-    said = words.get("modelspec.prediction_type", "").lower()
-    return "v" if "v_pred" in entries or said in ("v", "v_prediction") else ""
+def _find_prediction(entries: Mapping[str, Entry], words: Mapping[str, str], name: str) -> tuple[Prediction, bool]:
+    """Return what it predicts, and whether that is known by its name alone."""
+    said = (words.get("modelspec.prediction_type") or words.get("modelspec.predict_key") or "").lower()  # sd-scripts', ComfyUI's
+    if "v_pred" in entries or said in ("v", "v_prediction"):
+        return "v", False
+    by_name = not said and bool(_PREDICTS_V.search(name))
+    return "v" if by_name else "", by_name

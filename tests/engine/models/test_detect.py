@@ -92,6 +92,10 @@ def test_a_model_is_named_without_its_files(folder: Path, tmp_path: Path) -> Non
     }
 
 
+SDXL: dict[str, tuple[int, ...]] = {
+    "model.diffusion_model.input_blocks.0.0.weight": (32, 4, 3, 3),
+    "model.diffusion_model.label_emb.0.0.weight": (4, 4),
+}
 OTHERS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
     "LoRA": ("detect.not-whole", {"lora_unet_x.lora_down.weight": (2, 2)}),
     "LoKr": ("detect.not-whole", {"lycoris_x.lokr_w1": (2, 2)}),
@@ -111,6 +115,8 @@ OTHERS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         "detect.other-family",
         {"model.diffusion_model.input_blocks.0.0.weight": (32, 4, 3, 3), "conditioner.embedders.0.model.text_projection": (4, 4)},
     ),
+    "Playground 2.5": ("detect.other-family", {**SDXL, "edm_mean": (1, 4, 1, 1), "edm_std": (1, 4, 1, 1)}),
+    "CosXL": ("detect.other-family", {**SDXL, "edm_vpred.sigma_max": (1,), "edm_vpred.sigma_min": (1,)}),
     "Qwen-Image": ("detect.other-family", {"transformer_blocks.0.img_mod.1.weight": (2, 2)}),
     "Chroma1 Radiance": (
         "detect.other-family",
@@ -131,6 +137,29 @@ def test_a_file_that_is_something_else_is_named(what: str, tmp_path: Path) -> No
     with pytest.raises(Trouble) as told:
         catalog.find(str(path))
     assert told.value.sentence.key == key and what in str(told.value)
+
+
+V_PREDICTION = ("prediction_type", "v_prediction")
+ZERO_SNR = (("rescale_betas_zero_snr", True), ("timestep_spacing", "trailing"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "scheduler", "told"),
+    [
+        ("noob vPred10", {}, (V_PREDICTION,), "detect.predicts-v"),
+        ("zXLVPred_ztsnr", {}, (V_PREDICTION, *ZERO_SNR), "detect.predicts-v"),
+        ("x vpred", {"modelspec.predict_key": "epsilon"}, (), None),
+        ("x", {"modelspec.predict_key": "v"}, (V_PREDICTION,), None),
+        ("novprediction", {}, (), None),
+    ],
+)
+def test_what_a_file_of_sdxl_predicts_is_read_where_nothing_marks_it(
+    name: str, words: dict[str, str], scheduler: tuple[tuple[str, str | bool], ...], told: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.safetensors"
+    save_file({each: torch.zeros(shape) for each, shape in SDXL.items()}, path, words)
+    row = catalog.find(str(path))
+    assert (row.family, row.scheduler, row.note.key if row.note else None) == ("sdxl", scheduler, told)
 
 
 def test_a_file_of_nothing_known_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Stable Diffusion 1.5 and XL, and what is told from their files by the same tensors: SD 2, the refiner, inpainting models."""
+"""Stable Diffusion 1.5 and XL, and what is told from their files by the same tensors: SD 2, the refiner, inpainting models, EDM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from app.engine.models.families.family import CLIP, CLIP_WORDS, PROJECTED_CLIP, 
 
 INPAINTING: Final = say("family.inpainting", "an inpainting or editing model")
 REFINER: Final = say("family.refiner", "the refiner of SDXL")
+EDM: Final = say("family.edm", "a model with EDM's noise, as Playground 2.5")
+_EDM_MARKS: Final = {"edm_mean": "Playground 2.5", "edm_vpred.sigma_max": "CosXL"}
+"""These tensors beside SDXL's say that its noise is another, as ComfyUI reads them too."""
 _UNKNOWN: Final = say("family.unknown", "a denoiser of another family")
 
 
@@ -21,6 +24,8 @@ def _recognise(entries: Entries, prefix: str, wanted: str) -> Value | None:
     deep = entries.get(f"{prefix}input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight")
     if first.shape[1] != 4:
         return INPAINTING
+    if edm := next((title for mark, title in _EDM_MARKS.items() if mark in entries), ""):
+        return edm
     if "conditioner.embedders.0.model.text_projection" in entries or (shallow is None and deep is not None and deep.shape[-1] == 1280):
         return REFINER
     if shallow is not None and shallow.shape[-1] == 1024:

@@ -155,6 +155,12 @@ def as_the_refiner(folder: Path, there: Path, family: str) -> Laid:
     return Laid(change(copy(folder, there / "model"), "model_index.json", left), folder)
 
 
+def with_edms_noise(folder: Path, there: Path, family: str) -> Laid:
+    """Write a folder as Playground 2.5 has one."""
+    named = {"scheduler": ["diffusers", "EDMDPMSolverMultistepScheduler"]}
+    return Laid(change(copy(folder, there / "model"), "model_index.json", named), folder)
+
+
 def lacking(part: str) -> Callable[[Path, Path, str], Laid]:
     def write(folder: Path, there: Path, family: str) -> Laid:
         shutil.rmtree(copy(folder, there / "model") / part)
@@ -401,6 +407,7 @@ TABLE = (
     Row("sdxl", "diffusers folder", as_saved, slow=True),
     Row("sdxl", "folder, variant fp16", in_half("fp16"), slow=True),
     Row("sdxl", "folder of the refiner", as_the_refiner, "detect.other-family", "refiner"),
+    Row("sdxl", "folder of Playground 2.5", with_edms_noise, "detect.other-family", "Playground 2.5"),
     Row("sdxl", "A1111's file", as_one_file),
     Row("sdxl", "A1111's file without a VAE", without_a_vae, slow=True),
     Row("sdxl", "file that predicts v", predicting_v),
