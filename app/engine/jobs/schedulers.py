@@ -30,6 +30,9 @@ SCHEDULERS: Final[dict[str, Scheduler]] = {
     "DPM++ 2M": Scheduler("DPMSolverMultistepScheduler", "alpha"),
     "DPM++ 2M Karras": Scheduler("DPMSolverMultistepScheduler", "alpha", {"use_karras_sigmas": True}),
     "DPM++ 2M SDE": Scheduler("DPMSolverMultistepScheduler", "alpha", {"algorithm_type": "sde-dpmsolver++"}),
+    "DPM++ 2M SDE Karras": Scheduler(
+        "DPMSolverMultistepScheduler", "alpha", {"algorithm_type": "sde-dpmsolver++", "use_karras_sigmas": True}
+    ),
     "DPM++ 2S": Scheduler("DPMSolverSinglestepScheduler", "alpha", {"lower_order_final": True}),
     "UniPC": Scheduler("UniPCMultistepScheduler", "alpha"),
     "DEIS": Scheduler("DEISMultistepScheduler", "alpha"),

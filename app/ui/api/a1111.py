@@ -31,9 +31,9 @@ from app.engine.models.on_disk import find_best, locate
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import SIDE_MOST
 from app.engine.pictures.files.encoded import Wanted, encode_picture
-from app.engine.pictures.files.foreign_settings import SAMPLERS
+from app.engine.pictures.files.foreign_settings import AUTOMATIC, name_sampler
 from app.ui.api import a1111_lists
-from app.ui.api.a1111_lists import PLAIN_UPSCALERS, SCHEDULERS
+from app.ui.api.a1111_lists import PLAIN_UPSCALERS
 from app.ui.api.answered_pictures import choose_scale, fit_size
 from app.ui.api.following import work
 from app.ui.api.shared import (
@@ -351,20 +351,17 @@ def picture_request(desk: Desk, given: PaintAsked, start: Start) -> tuple[Pictur
 
 def find_sampler(name: str, schedule: str) -> str | None:
     """Return A1111's sampler and its schedule, which newer clients send apart, by the one name that Hearth has for both; None for the model's own."""
-    known = {**SAMPLERS, **{each.lower(): each for each in NAMES}}
-    wanted, spacing = name.strip().lower(), schedule.strip().lower().replace("_", " ")
-    if wanted in ("", "automatic"):
+    if name.strip().lower() in AUTOMATIC:
         return None
-    ending = SCHEDULERS.get(spacing, spacing)
-    full = wanted if not ending or wanted.endswith(ending) else f"{known.get(wanted, wanted)} {ending}".lower()
-    if full not in known:
+    full = name_sampler(name, schedule)
+    if full not in NAMES:
         raise NotThere(
             say(
                 "a1111.sampler", "Hearth does not have the sampler {name}. GET /sdapi/v1/samplers lists those that it has.", name=full[:80]
             ),
             field="sampler_name",
         )
-    return known[full]
+    return full
 
 
 def find_upscaler(desk: Desk, name: str) -> str:

@@ -32,10 +32,6 @@ from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_re
 from app.ui.state.desk import Desk
 from app.ui.state.person import Person
 
-SCHEDULERS: Final = {
-    "automatic": "", "normal": "", "uniform": "", "simple": "", "use same scheduler": "", "": "", "karras": "karras", "sgm uniform": "trailing",
-}  # fmt: skip
-"""The name of Hearth's sampler ends with the word that an A1111 schedule maps to."""
 LISTED_SCHEDULERS: Final = {"automatic": "Automatic", "karras": "Karras", "sgm_uniform": "SGM Uniform"}
 PLAIN_UPSCALERS: Final = {"None": None, "Nearest": Image.Resampling.NEAREST, "Lanczos": Image.Resampling.LANCZOS}
 LARGER_MOST: Final = 8.0

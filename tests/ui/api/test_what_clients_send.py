@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from app.base.trouble import BadRequest, Trouble
+from app.base.trouble import BadRequest, NotThere, Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import NAMES
@@ -88,8 +88,8 @@ def test_a_clients_usual_request_asks_for_nothing_else(desk: Desk, name: str) ->
 @pytest.mark.parametrize(
     ("sent", "status", "words"),
     [
-        ({"sampler_name": "Nope"}, 404, "sampler nope"),
-        ({"sampler_name": "Euler a", "scheduler": "karras"}, 404, "euler a karras"),
+        ({"sampler_name": "Nope"}, 404, "sampler Nope"),
+        ({"sampler_name": "Euler a", "scheduler": "karras"}, 404, "Euler a karras"),
         ({"override_settings": {"sd_model_checkpoint": "nope"}}, 404, "GET /sdapi/v1/sd-models"),
         ({"override_settings": {"CLIP_stop_at_last_layers": 2}}, 400, "CLIP_stop_at_last_layers 2"),
         ({"enable_hr": True, "hr_upscaler": "R-ESRGAN 4x+"}, 404, "upscaler R-ESRGAN"),
@@ -120,6 +120,9 @@ def test_samplers_are_found_by_their_names_and_schedules() -> None:
     assert all(find_sampler(each.lower(), "Automatic") == each for each in NAMES) and find_sampler("", "Karras") is None
     assert find_sampler("DPM++ 2M", "karras") == find_sampler("dpmpp_2m", "Karras") == "DPM++ 2M Karras"
     assert find_sampler("Euler", "sgm_uniform") == "Euler trailing" and find_sampler("DPM++ 2M Karras", "Karras") == "DPM++ 2M Karras"
+    assert find_sampler("DPM++ 2M SDE", "Karras") == find_sampler("DPM++ 2M SDE Karras", "Automatic") == "DPM++ 2M SDE Karras"
+    with pytest.raises(NotThere):  # Hearth's adds no noise
+        find_sampler("DPM++ 2S a", "Automatic")
 
 
 def test_masks_are_inverted_and_starts_stretched(desk: Desk) -> None:

@@ -67,17 +67,16 @@ VISITS_MOST: Final = 1000
 _SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
 _STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
 SAMPLERS: Final[Mapping[str, str]] = {
-    "euler": "Euler", "euler a": "Euler a", "euler_ancestral": "Euler a", "heun": "Heun", "dpm++ 2m": "DPM++ 2M",
-    "dpmpp_2m": "DPM++ 2M", "dpm++ 2m karras": "DPM++ 2M Karras", "dpm++ 2m sde": "DPM++ 2M SDE",
-    "dpm++ 2m sde karras": "DPM++ 2M SDE", "dpmpp_2m_sde": "DPM++ 2M SDE", "dpm++ 2s a": "DPM++ 2S",
-    "dpmpp_2s_ancestral": "DPM++ 2S", "ddim": "DDIM", "plms": "PNDM", "unipc": "UniPC", "uni_pc": "UniPC",
-    "uni_pc_bh2": "UniPC", "lcm": "LCM", "deis": "DEIS", "euler karras": "Euler Karras",
+    **{each.lower(): each for each in schedulers.NAMES}, "euler_a": "Euler a", "euler_ancestral": "Euler a", "dpmpp_2m": "DPM++ 2M",
+    "dpmpp_2m_sde": "DPM++ 2M SDE", "dpmpp_2s": "DPM++ 2S", "plms": "PNDM", "uni_pc": "UniPC", "uni_pc_bh2": "UniPC",
 }  # fmt: skip
-"""Map A1111's and ComfyUI's sampler names to Hearth's."""
+"""Map A1111's, ComfyUI's and InvokeAI's sampler names to Hearth's. Their ancestral DPM++ 2S is missing: Hearth's adds no noise."""
+SCHEDULES: Final = {
+    "": "", "automatic": "", "normal": "", "simple": "", "uniform": "", "use same scheduler": "", "karras": "Karras", "sgm uniform": "trailing",
+}  # fmt: skip
+"""The name of Hearth's sampler ends with the word that a schedule of A1111's or ComfyUI's leads to; "": its samplers have that one, or a near one."""
 AUTOMATIC: Final = ("", "automatic")
 """These samplers leave it to the model."""
-USUAL: Final = ("", "automatic", "normal", "simple", "uniform", "sgm uniform", "sgm_uniform")
-"""Hearth's samplers have these schedules, or near ones."""
 NOTHING: Final = ("", "0", "0.0", "1", "none", "false", "default (model)", "automatic", "[]")
 """A setting with one of these values changes nothing."""
 LOST: Final = {
@@ -174,14 +173,15 @@ def read_comfyui(text: str) -> RestoredSettings:
 def name_sampler(name: str, schedule: str) -> str:
     """Return a sampler with its schedule as `SAMPLERS` has them: A1111 writes "DPM++ 2M" and "Karras", ComfyUI dpmpp_2m and karras, InvokeAI
     dpmpp_2m_k. A schedule that no sampler of Hearth's has stays in the name, so that it is told."""
-    plain, schedule = name.lower().removesuffix("_gpu"), schedule.lower()
+    plain = name.strip().lower().removesuffix("_gpu")
     if plain.endswith("_k"):
         plain, schedule = plain.removesuffix("_k"), "karras"
-    plain = {"euler_a": "euler a", "pndm": "plms"}.get(plain, plain)
-    known = SAMPLERS.get(plain, name)
-    if schedule in USUAL or known.lower().endswith(schedule):
+    known = SAMPLERS.get(plain, name.strip())
+    spaced = schedule.strip().replace("_", " ")
+    ending = SCHEDULES.get(spaced.lower(), spaced)
+    if not ending or known.lower().endswith(ending.lower()):
         return known
-    return f"{known} {schedule.title()}"
+    return SAMPLERS.get(f"{known} {ending}".lower(), f"{known} {spaced}")
 
 
 def list_lost(told: Mapping[str, Any]) -> tuple[str, ...]:

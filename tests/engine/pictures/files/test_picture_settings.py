@@ -14,6 +14,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from app.base.trouble import Trouble
+from app.engine.jobs import schedulers
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.pictures.files import foreign_settings, picture_settings
 from app.engine.pictures.files.foreign_settings import VISITS_MOST
@@ -186,8 +187,9 @@ def test_reads_comfyuis_templates_of_flux_and_sd3(tmp_path: Path) -> None:
     )
     sd3 = picture_settings.read(write_text(tmp_path / "s.png", prompt=json.dumps(SD3)))
     assert sd3.request == PictureRequest(
-        "a bottle", model="sd3.5_medium", negative="blurry", steps=28, guidance=4.5, scheduler="DPM++ 2M", seed=7, width=1024, height=1024
+        "a bottle", model="sd3.5_medium", negative="blurry", steps=28, guidance=4.5, seed=7, width=1024, height=1024
     )
+    assert [str(each) for each in sd3.notes] == ["Hearth does not know the sampler DPM++ 2M sgm uniform; the model's own is used."]
 
 
 @pytest.mark.parametrize(
@@ -210,8 +212,41 @@ def test_reads_what_fooocus_swarmui_and_invokeai_store_as_json(text: dict[str, A
         width=1152,
         height=896,
         loras=(Lora("offset", 0.1),),
-        scheduler=foreign_settings.SAMPLERS.get(sampler.lower(), sampler),
+        scheduler=sampler,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule", "ours"),
+    [
+        ("DPM++ 2M SDE", "Karras", "DPM++ 2M SDE Karras"),
+        ("DPM++ 2M SDE Karras", "", "DPM++ 2M SDE Karras"),
+        ("dpmpp_2m_sde_gpu", "karras", "DPM++ 2M SDE Karras"),
+        ("dpmpp_2m_sde_k", "", "DPM++ 2M SDE Karras"),
+        ("dpmpp_2s", "", "DPM++ 2S"),
+        ("Euler", "SGM Uniform", "Euler trailing"),
+        ("euler_ancestral", "sgm_uniform", "Euler a trailing"),
+        ("Euler a", "Automatic", "Euler a"),
+        ("euler_a", "", "Euler a"),
+        ("PLMS", "", "PNDM"),
+    ],
+)
+def test_a_sampler_keeps_its_schedule(name: str, schedule: str, ours: str) -> None:
+    assert foreign_settings.name_sampler(name, schedule) == ours and ours in schedulers.NAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule", "told"),
+    [
+        ("dpmpp_2m", "exponential", "DPM++ 2M exponential"),
+        ("DPM++ 2M", "SGM Uniform", "DPM++ 2M SGM Uniform"),
+        ("DPM++ 2S a", "Karras", "DPM++ 2S a Karras"),
+        ("dpmpp_2s_ancestral", "normal", "dpmpp_2s_ancestral"),
+    ],
+)
+def test_a_sampler_that_hearth_lacks_is_told_by_its_own_name(name: str, schedule: str, told: str) -> None:
+    """An ancestral one adds noise at each step, which Hearth's DPM++ 2S does not."""
+    assert foreign_settings.name_sampler(name, schedule) == told and told not in schedulers.NAMES
 
 
 FORGE = (
@@ -278,7 +313,7 @@ INVOKE_FLUX = {
             scheduler="DPM++ 2M Karras", loras=(Lora("ink.safetensors"),)), ["restore.guide", "restore.lost"]),
         ("parameters", FOOOCUS_255, PictureRequest(
             "a bottle", model="juggernautXL_v8", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
-            scheduler="DPM++ 2M SDE"), ["restore.lost"]),
+            scheduler="DPM++ 2M SDE Karras"), ["restore.lost"]),
         ("parameters", SWARM_STARTED, PictureRequest(
             "a bottle", model="flux1-dev", steps=16, guidance=3.5, seed=7, width=1248, height=1824, strength=0.6),
             ["restore.image", "restore.lost", "restore.sampler"]),

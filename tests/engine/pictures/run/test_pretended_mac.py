@@ -75,7 +75,7 @@ def denoise(name: str, kind: str, device: str) -> torch.Tensor:
     generator = torch.Generator("cpu").manual_seed(1)
     sample = torch.randn(1, 4, 4, 4, generator=generator).to(device) * scheduler.init_noise_sigma
     clean: list[torch.Tensor] = []
-    accepted = {"generator": generator} if name in ("Euler a", "Euler a trailing", "LCM", "DPM++ 2M SDE") else {}
+    accepted = {"generator": generator} if name in ("Euler a", "Euler a trailing", "LCM", "DPM++ 2M SDE", "DPM++ 2M SDE Karras") else {}
     with steps.watch_steps(
         SimpleNamespace(scheduler=scheduler),
         torch.nn.Identity(),
