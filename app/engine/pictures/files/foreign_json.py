@@ -61,7 +61,8 @@ def read_json(text: str) -> RestoredSettings:
     started = "initimage" in told or (isinstance(beside, Mapping) and "initimage_filename" in beside)
     from_picture = strength is not None and (started or str(told.get("generation_mode", "")).endswith(("img2img", "inpaint", "outpaint")))
     guidance = next((told[each] for each in names.guidance if told.get(each) is not None), None)
-    changed = {name: value for name, value in told.items() if names.usual.get(name) != value}
+    worded = told.get(names.prompt), told.get(names.negative)  # InvokeAI repeats them as the prompts of the style
+    changed = {name: value for name, value in told.items() if names.usual.get(name) != value and value not in worded}
     return restore(
         Found(
             str(told.get(names.prompt) or "").strip(),
@@ -72,7 +73,8 @@ def read_json(text: str) -> RestoredSettings:
             model=str(model.get("name", "") if isinstance(model, dict) else model),
             strength=strength,
             from_picture=from_picture,
-            guided=any(told.get(each) for each in ("controlnetmodel", "controlnets")),
+            guided=any(told.get(each) for each in ("controlnetmodel", "controlnets", "t2iAdapters")),
+            referenced=any(told.get(each) for each in ("ipAdapters", "ref_images")),
             lost=list_lost(changed),
         )
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ class Found:
     masked_only: bool = False
     guided: bool = False
     """True: another picture guided this one."""
+    referenced: bool = False
+    """True: this one was painted like another picture."""
     lost: tuple[str, ...] = ()
     """This changed the picture, and Hearth cannot do it; the words are the program's."""
 
@@ -65,6 +68,7 @@ VISITS_MOST: Final = 1000
 """So many nodes are looked at on the way to a prompt."""
 # Linear: every quantifier is possessive, so that no letter is tried in two ways.
 _SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
+_SIDES: Final = re.compile(r"(\d{1,6})x(\d{1,6})")
 _STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
 SAMPLERS: Final[Mapping[str, str]] = {
     **{each.lower(): each for each in schedulers.NAMES}, "euler_a": "Euler a", "euler_ancestral": "Euler a", "dpmpp_2m": "DPM++ 2M",
@@ -85,7 +89,11 @@ LOST: Final = {
     "dynamic thresholding enabled": "Dynamic thresholding", "freeu_enabled": "FreeU", "freeu": "FreeU", "shift": "Shift",
     "clip_skip": "Clip skip", "clipstopatlayer": "Clip skip", "refiner_model": "Refiner", "refinermodel": "Refiner", "refinerupscale": "Refiner upscale",
     "variationseed": "Variation seed", "seamlesstileable": "Tiling", "seamless_x": "Tiling", "hrf_enabled": "High resolution fix", "styles": "Styles",
-    "stop_at_clip_layer": "Clip skip",
+    "stop_at_clip_layer": "Clip skip", "hires cfg scale": "Hires CFG scale", "hires distilled cfg scale": "Hires distilled CFG scale",
+    "hires sampler": "Hires sampler", "hires schedule type": "Hires schedule type", "hires checkpoint": "Hires checkpoint",
+    "hires negative prompt": "Hires negative prompt", "eta": "Eta", "noise multiplier": "Noise multiplier", "noise schedule": "Noise schedule",
+    "emphasis": "Emphasis", "soft inpainting enabled": "Soft inpainting", "skip early cfg": "Skip early CFG", "seed resize from": "Seed resize from",
+    "positive_style_prompt": "Style prompt", "negative_style_prompt": "Negative style prompt",
 }  # fmt: skip
 """Hearth lacks these settings, which change a picture: first come A1111's and Forge's names for them, then those of other programs."""
 
@@ -110,18 +118,30 @@ def read_a1111(text: str) -> RestoredSettings:
                 "seed": settings.get("seed"),
                 "width": width,
                 "height": height,
-                "upscale": settings.get("hires upscale"),
+                "upscale": _find_upscale(settings),
                 "mask_blur": settings.get("mask blur"),
                 "masked_padding": settings.get("masked area padding"),
             },
             model=settings.get("model", ""),
             strength=settings.get("denoising strength"),
-            from_picture="denoising strength" in settings and "hires upscale" not in settings,
+            from_picture="denoising strength" in settings and not {"hires upscale", "hires resize"} & settings.keys(),
             masked_only=settings.get("inpaint area", "").lower() == "only masked",
             guided="controlnet 0" in settings,
-            lost=list_lost(settings),
+            lost=list_lost({name: value for name, value in settings.items() if not _is_as_before(name, value, settings)}),
         )
     )
+
+
+def _find_upscale(settings: Mapping[str, str]) -> str | None:
+    """Return how many times larger A1111 made the picture, which it writes so or as the size to reach, where 0 leaves a side to the other."""
+    to, of = (_SIDES.fullmatch(settings.get(name, "")) for name in ("hires resize", "size"))
+    times = max(int(side) / max(1, int(own)) for side, own in zip(to.groups(), of.groups(), strict=True)) if to and of else 0
+    return settings.get("hires upscale", f"{round(times, 2):g}" if times else None)
+
+
+def _is_as_before(name: str, value: str, settings: Mapping[str, str]) -> bool:
+    """Tell whether the second pass was set as the first one, which Forge writes all the same."""
+    return name.startswith("hires ") and settings.get(name.removeprefix("hires ")) == value
 
 
 def split_a1111(text: str) -> tuple[str, str, dict[str, str]]:
@@ -148,11 +168,12 @@ def read_comfyui(text: str) -> RestoredSettings:
     guidance = _find_value(graph, positive, ("guidance",), float | int)
     classes = [_class_of(node) for node in graph.values()]
     lost = [(name, value) for node in graph.values() for name, value in _inputs(node).items() if name == "stop_at_clip_layer"]
+    loras, unread = _find_loras(graph, sampler.get("model"))
     return restore(
         Found(
             _find_text(graph, positive),
             _find_text(graph, sampler.get("negative")),
-            loras=tuple((str(each["lora_name"]), each.get("strength_model", 1.0)) for each in loaders if "lora_name" in each),
+            loras=loras,
             numbers={
                 "steps": _read_plain(graph, sampler, "steps"),
                 "guidance": _read_plain(graph, sampler, "cfg") if guidance is None else guidance,
@@ -165,9 +186,40 @@ def read_comfyui(text: str) -> RestoredSettings:
             strength=denoise,
             from_picture=isinstance(denoise, int | float) and denoise < 1,
             guided=any("ControlNetApply" in each for each in classes),
-            lost=list_lost(dict(lost) | {each: True for each in classes if each.lower().startswith("freeu")}),
+            referenced=any(each.startswith("IPAdapter") and "Loader" not in each for each in classes),
+            lost=(*list_lost(dict(lost) | {each: True for each in classes if each.lower().startswith("freeu")}), *unread),
         )
     )
+
+
+def _find_loras(graph: Mapping[str, Any], model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...]]:
+    """Return the LoRAs with their weights that lie on the way to the sampler's model, and the kinds of nodes there whose LoRAs cannot be read.
+
+    Where the model is no link, as with pipes, all nodes count. The nearest to the weights comes first."""
+    nodes = [*_list_upstream(graph, model)][::-1] if isinstance(model, list) else [*graph.values()]
+    found: list[tuple[str, Any]] = []
+    unread: dict[str, None] = {}
+    for node in nodes:
+        read = _read_loras(_inputs(node))
+        found += read or ()
+        if read is None and "lora" in _class_of(node).lower():
+            unread[_class_of(node)[:40]] = None
+    return tuple(found), tuple(unread)
+
+
+def _read_loras(inputs: Mapping[str, Any]) -> list[tuple[str, Any]] | None:
+    """Return what ComfyUI's loaders, and rgthree's with a list or a stack, load; None if a LoRA is named in another way."""
+    found, others = [], False
+    for name, value in inputs.items():
+        if isinstance(value, dict) and isinstance(value.get("lora"), str):
+            found += [(value["lora"], value.get("strength", 1.0))] if value.get("on", True) else []
+        elif "lora" in name and isinstance(value, str) and value.lower() not in ("", "none"):
+            weight = "strength_model" if name == "lora_name" else name.replace("lora", "strength")
+            if name == "lora_name" or weight in inputs:
+                found.append((value, inputs.get(weight, 1.0)))
+            else:
+                others = True
+    return None if others else found
 
 
 def name_sampler(name: str, schedule: str) -> str:
@@ -194,8 +246,8 @@ def list_lost(told: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{said} {value}".rstrip() for said, value in found.items())
 
 
-_PARTS: Final = ("noise", "guider", "sampler", "sigmas")
-"""By these links a custom sampler leads to the nodes that hold a part of its settings each."""
+_PARTS: Final = ("noise", "sampler", "sigmas", "guider")
+"""By these links a custom sampler leads to the nodes that hold a part of its settings each. The guider's model is the one that paints."""
 
 
 def _gather_settings(graph: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,8 +303,7 @@ def _find_value(graph: Mapping[str, Any], link: Any, keys: Sequence[str], kind: 
     Depth first, each node once and VISITS_MOST of them at most: a graph may link to itself."""
     waiting, visited = [link], set[str]()
     while waiting and len(visited) < VISITS_MOST:
-        found = waiting.pop()
-        name = str(found[0]) if isinstance(found, list) and found and isinstance(found[0], str | int) else ""
+        name = _name_linked(waiting.pop())
         if not name or name in visited:
             continue
         visited.add(name)
@@ -269,6 +320,21 @@ def _find_value(graph: Mapping[str, Any], link: Any, keys: Sequence[str], kind: 
                 break
         waiting += reversed(links or [each for each in inputs.values() if isinstance(each, list)])
     return None
+
+
+def _list_upstream(graph: Mapping[str, Any], link: Any) -> Iterator[Any]:
+    """Yield the nodes that lead to a link, the nearest first, each once and VISITS_MOST at most."""
+    waiting, visited = deque([link]), set[str]()
+    while waiting and len(visited) < VISITS_MOST:
+        name = _name_linked(waiting.popleft())
+        if name and name not in visited:
+            visited.add(name)
+            yield graph.get(name)
+            waiting += [each for each in _inputs(graph.get(name)).values() if isinstance(each, list)]
+
+
+def _name_linked(link: Any) -> str:
+    return str(link[0]) if isinstance(link, list) and link and isinstance(link[0], str | int) else ""
 
 
 def restore(found: Found) -> RestoredSettings:
@@ -301,6 +367,8 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
         yield ADD_IMAGE
     if found.guided:
         yield ADD_GUIDE
+    if found.referenced:
+        yield ADD_REFERENCE
     if found.lost:
         yield say_to_all("restore.lost", "Hearth does not have these settings, so they were left out: {names}.", names=found.lost)
     if found.sampler.lower() not in AUTOMATIC and not sampler_known:

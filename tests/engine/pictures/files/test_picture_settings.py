@@ -16,7 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 from app.base.trouble import Trouble
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import Lora, PictureRequest
-from app.engine.pictures.files import foreign_settings, picture_settings
+from app.engine.pictures.files import foreign_json, foreign_settings, picture_settings
 from app.engine.pictures.files.foreign_settings import VISITS_MOST
 
 WHOLE = PictureRequest(
@@ -325,6 +325,62 @@ def test_reads_what_each_tool_writes_today(name: str, text: Any, request_: Pictu
     written = text if isinstance(text, str) else json.dumps(text)
     restored = picture_settings.read(write_text(tmp_path / "p.png", **{name: written}))
     assert (restored.request, keys(restored)) == (request_, notes)
+
+
+RESIZED = (
+    "a cat\nSteps: 25, Sampler: Euler a, Schedule type: Automatic, CFG scale: 7, Seed: 7, Size: 512x768, Model: x, Denoising strength: 0.45, "
+    "Hires CFG Scale: {cfg}, Hires resize: {size}, Hires steps: 25, Hires upscaler: None, Hires sampler: DPM++ 2M, Version: v1.10.1"
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "upscale", "noted"), [("1024x1536", 2, []), ("1024x0", 2, []), ("0x2304", 3, []), ("768x1152", 1, ["restore.number"])]
+)
+def test_a_picture_that_a1111_enlarged_to_a_size_is_from_no_other_picture(size: str, upscale: int, noted: list[str]) -> None:
+    found = foreign_settings.read_a1111(RESIZED.format(cfg=7, size=size))
+    assert (found.request.upscale, found.request.hires, keys(found)) == (upscale, upscale > 1, ["restore.lost", *noted])
+    assert found.request.hires_strength == 0.45 and found.request.strength == PictureRequest("a").strength
+
+
+@pytest.mark.parametrize(("cfg", "told"), [(7, "Hires sampler DPM++ 2M"), (5, "Hires CFG scale 5, Hires sampler DPM++ 2M")])
+def test_what_the_second_pass_did_otherwise_is_told(cfg: int, told: str) -> None:
+    found = foreign_settings.read_a1111(RESIZED.format(cfg=cfg, size="1024x1536"))
+    assert str(found.notes[0]).endswith(f"left out: {told}.")
+
+
+POWER = {"class_type": "Power Lora Loader (rgthree)", "inputs": {
+    "PowerLoraLoaderHeaderWidget": {"type": "PowerLoraLoaderHeaderWidget"}, "\u2795 Add Lora": "", "model": ["4", 0],
+    "lora_1": {"on": True, "lora": "ink.safetensors", "strength": 0.8}, "lora_2": {"on": False, "lora": "off.safetensors", "strength": 1}}}  # fmt: skip
+STACK = {"class_type": "Lora Loader Stack (rgthree)", "inputs": {
+    "lora_01": "ink.safetensors", "strength_01": 0.8, "lora_02": "None", "strength_02": 1, "model": ["4", 0]}}  # fmt: skip
+STACKER = {"class_type": "LoRA Stacker", "inputs": {"lora_name_1": "ink.safetensors", "lora_wt_1": 0.8, "model": ["4", 0]}}
+
+
+@pytest.mark.parametrize(
+    ("loader", "loras", "lost"),
+    [(POWER, (Lora("ink.safetensors", 0.8),), None), (STACK, (Lora("ink.safetensors", 0.8),), None), (STACKER, (), "LoRA Stacker")],
+)
+def test_the_loras_of_a_graph_are_those_that_lead_to_its_sampler(loader: dict[str, Any], loras: tuple[Lora, ...], lost: str | None) -> None:
+    unused = {"class_type": "LoraLoader", "inputs": {"lora_name": "unused.safetensors", "strength_model": 1, "model": ["4", 0]}}
+    read = foreign_settings.read_comfyui(json.dumps({**COMFY, "10": loader, "99": unused}))
+    told = [str(each).rpartition(": ")[2] for each in read.notes if each.key == "restore.lost"]
+    assert read.request.loras == loras and told == ([f"{lost}."] if lost else [])
+
+
+def test_loras_in_a_row_and_of_a_guider_are_all_read() -> None:
+    more = {"class_type": "LoraLoaderModelOnly", "inputs": {"lora_name": "ice.safetensors", "strength_model": 0.5, "model": ["10", 0]}}
+    row = {**COMFY, "9": more, "3": {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "model": ["9", 0]}}}
+    assert foreign_settings.read_comfyui(json.dumps(row)).request.loras == (Lora("ink.safetensors"), Lora("ice.safetensors", 0.5))
+    guided = {**FLUX, "9": {**more, "inputs": {**more["inputs"], "model": ["12", 0]}}, "22": {
+        "class_type": "BasicGuider", "inputs": {"model": ["9", 0], "conditioning": ["26", 0]}}}  # fmt: skip
+    assert foreign_settings.read_comfyui(json.dumps(guided)).request.loras == (Lora("ice.safetensors", 0.5),)
+
+
+def test_what_invokeai_painted_with_besides_is_told() -> None:
+    styled = INVOKE | {"positive_style_prompt": "oil", "negative_style_prompt": "ugly", "ipAdapters": [{"weight": 1}]}
+    read = foreign_json.read_json(json.dumps(styled))
+    assert keys(read) == ["restore.reference", "restore.lost"] and str(read.notes[1]).endswith("left out: Style prompt oil.")
+    assert keys(foreign_json.read_json(json.dumps(INVOKE | {"positive_style_prompt": "a bottle", "ipAdapters": []}))) == []
 
 
 def test_what_is_left_out_is_named_as_the_program_named_it() -> None:
