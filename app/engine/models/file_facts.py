@@ -41,8 +41,9 @@ _PACKINGS: Final = (
     (re.compile(r"\.SCB$", re.MULTILINE), "bitsandbytes int8"),
 )
 """No loader of single files takes apart weights packed in these ways, each told by the tensors that it adds."""
+PLAIN_LORA: Final = "LoRA"
 _LORAS: Final = (
-    ("lora_down.", "LoRA"), ("lora_A.", "LoRA"), (".lora.down", "LoRA"),
+    ("lora_down.", PLAIN_LORA), ("lora_A.", PLAIN_LORA), (".lora.down", PLAIN_LORA),
     ("hada_w1_a", "LoHa"), ("lokr_w1", "LoKr"), (".diff_b", "full differences"), ("oft_blocks", "OFT"), (".ia3", "IA3"),
 )  # fmt: skip
 """Fragments of the names of its tensors tell a LoRA's kind."""
@@ -125,9 +126,8 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
     """Say what a file is by its tensors, its makers' words and, where both are silent, its name."""
     precision, names = _find_precision(entries), "\n".join(("", *entries))
     packing = "" if gguf else next((title for mark, title in _PACKINGS if mark.search(names)), "")
-    for mark, title in _LORAS:
-        if mark in names:
-            return FileFacts("lora", other=title, precision=precision)
+    if kind := find_lora_kind(entries):
+        return FileFacts("lora", other=kind, precision=precision)
     prefix, family, other = _find_denoiser(entries)
     if family or other:
         prediction, by_name = _find_prediction(entries, words, name)
@@ -158,6 +158,12 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
     what, title = _find_part(entries)
     tables = (each.shape for name, each in entries.items() if name.endswith(_TABLES) and len(each.shape) == 2)
     return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))
+
+
+def find_lora_kind(entries: Mapping[str, Entry]) -> str:
+    """Return what kind of LoRA the names of the tensors tell; empty: none."""
+    names = "\n".join(("", *entries))
+    return next((title for mark, title in _LORAS if mark in names), "")
 
 
 def _find_denoiser(entries: Mapping[str, Entry]) -> tuple[str, str, Value]:

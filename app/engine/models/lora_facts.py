@@ -14,6 +14,7 @@ from app.base.clean_words import clean_words
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.models import safetensors
+from app.engine.models.file_facts import PLAIN_LORA, find_lora_kind
 from app.engine.models.model import Model
 from app.engine.models.picture_families import FAMILIES
 from app.engine.models.safetensors import Entry
@@ -41,7 +42,6 @@ _CROSS: Final[Mapping[int, str]] = {**{each.lora_width: each.name for each in FA
 _VECTORS: Final = (768, 1024)
 """One list of vectors with so many numbers each tells an embedding's family; SDXL's has two."""
 _CROSS_NAME: Final = re.compile(r"attn2[._]to_[kv](?:\.lora)?[._](?:lora_down|lora_A|down)(?:\.default)?\.weight$")
-_LORA_MARKS: Final = ("lora_down.", "lora_A.", ".lora.down", "hada_w1", "lokr_w1", "lora.down.", ".lora_down")
 _REPEATED: Final = re.compile(r"(\d{1,4})_(.+)")
 """kohya's folder of pictures is named so: how often each is seen, then the words that stand for it."""
 
@@ -78,13 +78,16 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str]) -> LoraFact
     kind = _find_kind(entries)
     if kind is None:
         return None
+    other = find_lora_kind(entries)
+    trouble = say("lora.other-kind", "It is of the kind {kind}, which Hearth does not use. Get it as a plain LoRA.", kind=other)
     tags = tuple(tag for tag, _ in _count_tags(words.get("ss_tag_frequency", "")).most_common(WORDS_MOST))
     title = _clip(words.get("modelspec.title") or words.get("ss_output_name") or "")
-    return LoraFacts(kind, _find_family(kind, entries, words), title, _find_triggers(words), tags)
+    family = _find_family(kind, entries, words)
+    return LoraFacts(kind, family, title, _find_triggers(words), tags, trouble if other not in ("", PLAIN_LORA) else None)
 
 
 def _find_kind(entries: Mapping[str, Entry]) -> Kind | None:
-    if any(mark in name for name in entries for mark in _LORA_MARKS):
+    if find_lora_kind(entries):
         return "lora"
     vectors = [_count_vectors(entry) for entry in entries.values()]
     return "embedding" if 0 < len(vectors) <= 2 and all(0 < count <= VECTORS_MOST for count in vectors) else None

@@ -57,6 +57,20 @@ def test_the_family_of_a_lora(name: str) -> None:
     assert found is not None and (found.kind, found.family) == ("lora", family)
 
 
+@pytest.mark.parametrize(
+    ("shapes", "kind"),
+    [
+        ({"lora_unet_x.hada_w1_a": (2, 2)}, "LoHa"), ({"lycoris_x.lokr_w1": (2, 2)}, "LoKr"), ({"x.oft_blocks": (2, 2, 2)}, "OFT"),
+        ({KOHYA: (8, 768), "lora_unet_x.hada_w1_a": (2, 2)}, ""),
+    ],
+)  # fmt: skip
+def test_a_kind_that_hearth_does_not_use_is_told_before_anything_is_loaded(shapes: Shapes, kind: str) -> None:
+    found = describe(entries(shapes), {})
+    assert found is not None and found.kind == "lora" and (kind == "") == (found.trouble is None)
+    why = explain_misfit(found, catalog.BY_ID["sd15"])
+    assert kind in str(why) if kind else why is None
+
+
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_the_family_of_an_embedding(name: str) -> None:
     shapes, family = EMBEDDINGS[name]

@@ -26,7 +26,7 @@ from app.base.trouble import Impossible, Trouble
 from app.compat.planning.types import ModelPart, Plan
 from app.engine.models import model_folder, safetensors
 from app.engine.models.families.family import PictureFamily
-from app.engine.models.file_facts import WHAT, FileFacts, read_facts
+from app.engine.models.file_facts import PLAIN_LORA, WHAT, FileFacts, read_facts
 from app.engine.models.gguf_header import read_gguf
 from app.engine.models.loading import from_pretrained, quantise, weights_complete
 from app.engine.models.loading.tokenizer import load_tokenizer
@@ -377,7 +377,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
 def _require_lora(file: Path) -> None:
     """Refuse a file by what it is, where that is no LoRA that the library reads."""
     facts = read_facts(file)
-    kind = facts.other if facts.what == "lora" and facts.other not in ("LoRA", "") else ""
+    kind = facts.other if facts.what == "lora" and facts.other not in (PLAIN_LORA, "") else ""
     if kind or facts.what == "embedding":
         raise Trouble(
             say(
