@@ -212,11 +212,14 @@ def refuse_unsupported(given: PaintAsked) -> None:
 
 
 def is_on(arguments: Any) -> bool:
-    """Tell whether an extension is asked for anything: clients send those that they know of switched off."""
-    if not isinstance(arguments, list | dict) or not arguments:
+    """Tell whether an extension is asked for anything: clients send those that they know of, and each of their units, switched off."""
+    if isinstance(arguments, dict):
+        return bool(arguments) and bool(arguments.get("enabled", arguments.get("enable", True)))
+    if not isinstance(arguments, list) or not arguments:
         return bool(arguments)
-    first = arguments if isinstance(arguments, dict) else arguments[0]
-    return bool(first.get("enabled", first.get("enable", True))) if isinstance(first, dict) else first is not False
+    if not isinstance(arguments[0], dict):
+        return arguments[0] is not False
+    return any(is_on(each) for each in arguments if isinstance(each, dict))
 
 
 async def paint(desk: Desk, asked: Request, person: Person, given: PaintAsked, start: Start) -> Response:

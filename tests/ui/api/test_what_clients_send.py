@@ -112,8 +112,8 @@ def test_what_a1111_would_do_and_hearth_cannot_is_refused(web: TestClient, sent:
 
 
 def test_an_extension_that_is_switched_off_asks_for_nothing() -> None:
-    assert not any(map(is_on, ([], [False], {}, None, [{"enabled": False}])))
-    assert all(map(is_on, ([True, {}], [{"image": ""}], "x")))
+    assert not any(map(is_on, ([], [False], {}, None, [{"enabled": False}], [{"enabled": False}, {"enable": False}, "none"])))
+    assert all(map(is_on, ([True, {}], [{"image": ""}], "x", [{"enabled": False}, {"enabled": True}])))
 
 
 def test_samplers_are_found_by_their_names_and_schedules() -> None:
