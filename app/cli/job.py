@@ -134,25 +134,27 @@ def run_job(request: Request, args: argparse.Namespace, use: Callable[[Keeper, P
                 use(keeper, Path(file))
     finally:
         keeper.close()
-    made = [str(path) for path in written if path is not None and path != output_file.STDOUT]
-    if args.json:
-        print(json.dumps({"event": "written", "files": made}), flush=True)
-    elif made:
-        print("\n".join(made))
+    print_written([path for path in written if path is not None and path != output_file.STDOUT], args)
     if isinstance(end, Failed) and (end.files or end.cure == "go-on"):
         print_sentence(
             say("command.go-on", "Run the same command again to resume: finished parts are kept. Add --anew to start from the beginning.")
         )
     if None in written:
         return UNWRITTEN
-    if isinstance(end, Failed) and end.code == Impossible.code and not end.files:
+    return choose_code(end, end.files)
+
+
+def choose_code(end: Finished | Stopped | Failed, made: Sequence[Any]) -> int:
+    """Return the exit code of what ended so, and of which so much is made."""
+    if isinstance(end, Failed) and end.code == Impossible.code and not made:
         return TROUBLE
-    return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if end.files else FAILED)
+    return {Finished: FINISHED, Stopped: STOPPED}.get(type(end), INCOMPLETE if made else FAILED)
 
 
-def run_jobs(requests: Sequence[Request], args: argparse.Namespace, titles: Sequence[str]) -> list[Path]:
-    """Run requests one after another, each unless the same was finished before; return their files, up to the first one that was not finished."""
-    (keeper, choice), files = prepare(requests[0], args), list[Path]()
+def run_jobs(requests: Sequence[Request], args: argparse.Namespace, titles: Sequence[str]) -> tuple[list[Path], int]:
+    """Run requests one after another, each unless the same was finished before; return their files, up to the first one that was not finished, and
+    the exit code."""
+    (keeper, choice), files, code = prepare(requests[0], args), list[Path](), FINISHED
     try:
         for number, (request, title) in enumerate(zip(requests, titles, strict=True), 1):
             if not args.quiet:
@@ -163,12 +165,13 @@ def run_jobs(requests: Sequence[Request], args: argparse.Namespace, titles: Sequ
             if made is None:
                 end = follow(keeper, start_or_resume(keeper, request, choice, args), choose_show(args))
                 if not isinstance(end, Finished):
-                    print_sentence(say("command.book-goes-on", "Run the same command again to resume: finished chapters are kept."))
+                    if (code := choose_code(end, files)) != TROUBLE:
+                        print_sentence(say("command.book-goes-on", "Run the same command again to resume: finished chapters are kept."))
                     break
             files.append(made.path if made is not None else Path(end.files[0]))
     finally:
         keeper.close()
-    return files
+    return files, code
 
 
 def prepare(request: Request, args: argparse.Namespace) -> tuple[Keeper, Choice]:
@@ -251,6 +254,13 @@ def write_result(file: Path, path: Path | None) -> Path | None:
         )
         return None
     return path
+
+
+def print_written(made: Sequence[Path], args: argparse.Namespace) -> None:
+    if args.json:
+        print(json.dumps({"event": "written", "files": [*map(str, made)]}), flush=True)
+    elif made:
+        print("\n".join(map(str, made)))
 
 
 def print_answer(sentence: Sentence) -> None:

@@ -18,12 +18,11 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli import output_file
 from app.cli.job import (
-    FAILED,
     FINISHED,
-    INCOMPLETE,
     UNWRITTEN,
     add_job_options,
     print_sentence,
+    print_written,
     read_settings,
     read_text,
     run_job,
@@ -143,6 +142,14 @@ def _refuse_unused(args: argparse.Namespace) -> None:
                 format=args.format,
             )
         )
+    if args.subtitles is not None and ending == "m4b":
+        raise Trouble(
+            say(
+                "speak.book-subtitles",
+                "Subtitles cannot be written beside an audiobook. Leave out --subtitles, or save the book as one sound: -o {example}.",
+                example=str(args.output.with_suffix(".mp3")),
+            )
+        )
     if args.title and (args.output is None or args.output.suffix.lower() != ".m4b"):
         raise Trouble(say("speak.title-alone", "--title is for an audiobook. Name it -o NAME.m4b, or leave it out."))
 
@@ -201,9 +208,9 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[
     requests = [
         SpeechRequest(each.script, args.model, voice, **settings, pronunciations=keep_used(each.script, listed)) for each in book.chapters
     ]
-    files = run_jobs(requests, args, [each.title or each.text[:TITLE_MOST] for each in book.chapters])
-    if len(files) < len(requests):
-        return INCOMPLETE if files else FAILED
+    files, code = run_jobs(requests, args, [each.title or each.text[:TITLE_MOST] for each in book.chapters])
+    if code != FINISHED:
+        return code
     chapters = [
         Spoken(each.title or each.text.partition("\n")[0][:TITLE_MOST], file) for each, file in zip(book.chapters, files, strict=True)
     ]
@@ -211,8 +218,7 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
         write_audiobook(chapters, Labels(args.title or book.title or path.stem, book.author, credit, book.cover), Path(folder, "book.m4b"))
         written = write_result(Path(folder, "book.m4b"), args.output)
-    if written is not None and not args.json:
-        print(written)
+    print_written([written] if written is not None else [], args)
     return FINISHED if written is not None else UNWRITTEN
 
 

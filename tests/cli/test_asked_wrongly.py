@@ -19,13 +19,15 @@ from app.__main__ import main
 from app.base import proxies
 from app.base.commands import COMMANDS, WORDS, name_command
 from app.base.languages import languages, templates
-from app.base.trouble import Trouble
+from app.base.sentence import say
+from app.base.trouble import Impossible, Trouble
 from app.cli import completion, job, output_file, paint
-from app.engine.jobs.events import Failed
+from app.engine.jobs.events import Failed, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import find_scheduler
 from app.engine.pictures.run.input_images import open_image
 from tests.support import light_engine
+from tests.support.books import save_epub
 from tests.support.sentences import find_spoken
 
 pytestmark = pytest.mark.long
@@ -101,6 +103,34 @@ def test_what_only_the_engine_can_refuse_has_that_code_too(impossible: Any, home
     assert main(["speak", "Hi."]) == job.TROUBLE
     monkeypatch.setattr(job, "follow", lambda *given: Failed.of(Trouble(refused.value.sentence)))
     assert main(["speak", "Hi."]) == job.FAILED, "what broke is no wrong request"
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+@pytest.mark.parametrize(
+    ("end", "code", "goes_on"),
+    [
+        (Stopped((), 0.0), job.STOPPED, True),
+        (Failed.of(Impossible(say("test", "x"))), job.TROUBLE, False),
+        (Failed.of(Trouble(say("test", "x"))), job.FAILED, True),
+    ],
+)
+def test_an_audiobook_that_is_not_finished_has_the_code_of_readmes_table(
+    end: Any, code: int, goes_on: bool, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = save_epub(tmp_path / "book.epub", {"a.xhtml": "<p>It rained in May.</p>"}, {"a.xhtml": "May"})
+    asked = ["speak", str(book), "-o", str(tmp_path / "book.m4b")]
+    monkeypatch.setattr(job, "follow", lambda *given: end)
+    assert main(asked) == code and ("Run the same command again" in capsys.readouterr().err) == goes_on
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+def test_an_audiobook_is_told_as_an_event_and_has_no_subtitles(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = save_epub(tmp_path / "book.epub", {"a.xhtml": "<p>It rained in May.</p>"}, {"a.xhtml": "May"})
+    out = str(tmp_path / "book.m4b")
+    assert main(["speak", str(book), "-o", out, "--subtitles", str(tmp_path / "x.srt")]) == job.TROUBLE
+    assert "Subtitles cannot be written beside an audiobook" in capsys.readouterr().err and not Path(out).exists()
+    assert main(["speak", str(book), "-o", out, "--json"]) == job.FINISHED
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"event": "written", "files": [out]}
 
 
 def test_a_backup_of_nothing_says_so(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
