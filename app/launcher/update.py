@@ -41,14 +41,17 @@ def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
     back_up(old)
-    if not before and (unknown := releases.explain_unknown()) is not None:
-        tell(unknown)
-    elif not before:
+    if not before:
         code = prepare_release(folder)
         if code is not None:
             return code or take_ready(folder)
     elif not git("remote").stdout.strip():
-        tell(say("update.no-remote", "This clone has no remote, so the code cannot be updated; checking the environment only."))
+        raise Refused(
+            say(
+                "update.no-remote",
+                "This clone has no remote, from which newer code would come. Add one (git remote add origin ADDRESS). Nothing was changed.",
+            )
+        )
     else:
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.launcher import install, slots, update
+from app.launcher import install, releases, slots, update
 from app.launcher.console import Refused
 from app.launcher.desktop_entry import start_command
 from release import make_release as script
@@ -114,6 +114,20 @@ def test_an_open_hearth_goes_on_and_the_next_start_takes_what_was_made_beside_it
     own = copy.top / ".venv/versions/0.2.0/start.py"  # which the window of that version runs
     nothing = subprocess.run([sys.executable, own, "prepare", "update"], cwd=copy.elsewhere, env=copy.env, capture_output=True, text=True)
     assert nothing.returncode == 2 and "hearth: There is nothing newer any more." in nothing.stderr
+
+
+def test_what_has_nowhere_to_ask_is_refused_and_not_called_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said that it does not know of releases, then "The code is up to date", and ended with 0."""
+    monkeypatch.setattr(update, "back_up", lambda slot: None)
+    monkeypatch.setattr(subprocess, "call", lambda *_: pytest.fail("nothing is made anew"))
+    monkeypatch.setattr(releases, "read_address", lambda top: "")
+    monkeypatch.setattr(slots, "current_commit", lambda: "")
+    with pytest.raises(Refused, match="does not know where its releases are"):
+        update.update(tmp_path)
+    monkeypatch.setattr(slots, "current_commit", lambda: "1234567")
+    monkeypatch.setattr(update, "git", lambda *words: subprocess.CompletedProcess(words, 0, "", ""))
+    with pytest.raises(Refused, match="has no remote"):
+        update.update(tmp_path)
 
 
 def test_two_at_once_make_it_once(copy: Copy) -> None:
