@@ -13,7 +13,7 @@ from app.base import paths
 from app.base.clean_words import clean_words
 from app.base.duration import word_duration
 from app.base.paths import Home
-from app.base.sentence import Value, say
+from app.base.sentence import Sentence, Value, say
 from app.base.trouble import BadUsage
 from app.cli.job import FAILED, FINISHED, STOPPED, print_answer, print_sentence
 from app.cli.machine_options import add_common_options, read_machine
@@ -61,27 +61,44 @@ def _read_setup(home: Home, args: argparse.Namespace) -> Setup:
 
 def remove_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
+        there = on_disk.measure_bytes(home, model) > 0
         freed = Downloads(home).remove(model, BY_ID.values())
-        print_answer(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
+        if args.json:
+            print(json.dumps({"id": model.id, "removed": there, "freed_bytes": freed}))
+        elif there:
+            print_answer(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
+        else:
+            print_answer(_word_absent(model))
     return FINISHED
+
+
+def _word_absent(model: Model) -> Sentence:
+    return say("models.absent", "{model} is not installed.", model=model.words)
 
 
 def print_folders(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models:
         found = on_disk.locate(home, model)
-        if found:
+        if args.json:
+            print(json.dumps({"id": model.id, "folder": str(found.folder) if found else None}))
+        elif found:
             print(found.folder)
         else:
-            print_answer(say("models.absent", "{model} is not installed.", model=model.words))
+            print_answer(_word_absent(model))
     if not models:
-        print(home.models)
+        print(json.dumps({"folder": str(home.models)}) if args.json else home.models)
     return FINISHED
 
 
 def print_sizes(home: Home, models: list[Model], args: argparse.Namespace) -> int:
     for model in models or BY_ID.values():
-        if size := on_disk.measure_bytes(home, model):
+        size = on_disk.measure_bytes(home, model)
+        if args.json and (size or models):
+            print(json.dumps({"id": model.id, "bytes": size}))
+        elif size:
             print(f"{format_size(size):>9}  {clean_words(model.id)}")
+        elif models:
+            print_answer(_word_absent(model))
     return FINISHED
 
 

@@ -52,7 +52,9 @@ def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
         assert "Did you mean" in capsys.readouterr().err
     assert main(["paint", "a ball", "--model", "moonshine", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert "moonshine-" not in capsys.readouterr().err, "a recogniser cannot paint"
-    assert main(["models", "get", "--home", str(tmp_path)]) == EXIT_TROUBLE
+    capsys.readouterr()
+    assert main(["models", "get", "--json", "--home", str(tmp_path)]) == EXIT_TROUBLE
+    assert json.loads(capsys.readouterr().out)["code"] == "usage"
     assert main(["models", "get", "starter-voice", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert main(["models", "remove", "starter-voice", "--home", str(tmp_path)]) == EXIT_TROUBLE
 
@@ -111,8 +113,16 @@ def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.strip() == str(snapshot)
     assert main(["models", "size", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert capsys.readouterr().out.split() == ["2.0", "MB", "dia-1.6b"]
+    for act, told in (("where", {"folder": str(snapshot)}), ("size", {"bytes": 2_001_105})):
+        assert main(["models", act, "dia-1.6b", "--json", "--home", str(tmp_path)]) == 0
+        assert json.loads(capsys.readouterr().out) == {"id": "dia-1.6b", **told}
     assert main(["models", "remove", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert "2.0 MB were freed" in capsys.readouterr().out
+    for act, told in (("where", {"folder": None}), ("size", {"bytes": 0}), ("remove", {"removed": False, "freed_bytes": 0})):
+        assert main(["models", act, "sd15", "--home", str(tmp_path)]) == 0
+        assert "is not installed" in capsys.readouterr().out, act
+        assert main(["models", act, "sd15", "--json", "--home", str(tmp_path)]) == 0
+        assert json.loads(capsys.readouterr().out) == {"id": "sd15", **told}
     assert not list((tmp_path / "models").glob("models--*"))
 
 
