@@ -39,16 +39,22 @@ WORDS: Final = {
     "models": "list get remove where size found --home --json --pretend",
     "disk": "list twice move back --home --json",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
+    "bench": "attention machines paint queue speech start voices --against --batch --deviation --dtype --each --frames --helpers --home --jobs --json "
+    "--layers --measure --model --no-loading --no-memory --no-window --only --pictures --pretended --quantised --quick --quicker --rounds --rows "
+    "--rows-only --seconds --singles --size --steps --tasks --threads --times-only",
     "lend": "--fetch-models --home --pretend",
     "machines": "list add remove use --ca --cert --home --key",
     "backup": "--home",
     "completion": "bash fish powershell zsh",
+    "remove-app": "--delete-creations",
+    "update": "--back",
 }
 """These are the options of each command, and the actions of those that have some: what is mistyped is refused before an environment is
 made."""
 
+EXTRAS: Final = ("aac", "keyring", "machines", "mcp", "pdf", "quantised", "window")
 STARTS: Final = {
-    "add": "add an extra of pyproject.toml (aac, keyring, machines, mcp, pdf, quantised, window); it stays over updates and repairs",
+    "add": f"add an extra of pyproject.toml ({', '.join(EXTRAS)}); it stays over updates and repairs",
     "back": "one step back, to what was there before the last update",
     "lint": "check the checkout's style, format and house rules",
     "repair": "make the environment anew",

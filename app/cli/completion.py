@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from app.base.commands import COMMANDS, START, STARTS, WORDS
+from app.base.commands import COMMANDS, EXTRAS, START, STARTS, WORDS
 
 Words = Mapping[str, str]
 """A command may be followed by any of the words that it maps to."""
@@ -28,7 +29,8 @@ complete -o default -F _hearth hearth"""
 
 def write_zsh(run: str, words: Words) -> str:
     cases = "\n".join(f"    {name}) may=({may}) ;;" for name, may in words.items())
-    return f"""hearth() {{ {run} "$@" }}
+    return f"""(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit -i; }}
+hearth() {{ {run} "$@" }}
 _hearth() {{
   local -a may
   case "$words[2]" in
@@ -43,8 +45,9 @@ compdef _hearth hearth"""
 
 def write_fish(run: str, words: Words) -> str:
     lines = [f"complete -c hearth -n __fish_use_subcommand -f -a '{' '.join(words)}'"]
-    lines += [f"complete -c hearth -n '__fish_seen_subcommand_from {name}' -a '{may}'" for name, may in words.items() if may]
-    return "\n".join([f"function hearth; {run} $argv; end", *lines])
+    lines += [f"complete -c hearth -n '__hearth_does {name}' -a '{may}'" for name, may in words.items() if may]
+    does = 'function __hearth_does; set -l said (commandline -opc); test "$said[2]" = $argv[1]; end'
+    return "\n".join([f"function hearth; {run} $argv; end", does, *lines])
 
 
 def write_powershell(run: str, words: Words) -> str:
@@ -78,9 +81,11 @@ def main(args: argparse.Namespace) -> int:
 
 def write(shell: str) -> str:
     """Return the script, which also makes `hearth` a command where Hearth runs from its folder."""
-    python = "py" if shell == "powershell" else "python3"
-    run = f'{python} "{START}"' if START.is_file() else "command hearth"
-    if shell == "powershell" and not START.is_file():
-        run = "hearth.exe"
-    words = {name: WORDS.get(name, "") for name in sorted({*COMMANDS, *STARTS})}
-    return SHELLS[shell](run, words)
+    if START.is_file():
+        run = f'{"py" if os.name == "nt" else "python3"} "{START}"'
+    elif shell == "powershell":
+        run = "(Get-Command hearth -CommandType Application -TotalCount 1)"
+    else:
+        run = "command hearth"
+    known = {**WORDS, "add": " ".join(EXTRAS)}
+    return SHELLS[shell](run, {name: known.get(name, "") for name in sorted({*COMMANDS, *STARTS})})

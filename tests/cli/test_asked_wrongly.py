@@ -222,6 +222,52 @@ def test_bash_completes() -> None:
         assert ran.stdout.strip() == offered and not ran.stderr
 
 
+TYPED = (
+    ("hearth pai", "paint"),
+    ("hearth models rem", "remove"),
+    ("hearth add quan", "quantised"),
+    ("hearth bench paint --qui", "--quick --quicker"),
+)
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+@pytest.mark.parametrize(("typed", "offered"), TYPED)
+def test_fish_completes(typed: str, offered: str, tmp_path: Path) -> None:
+    (script := tmp_path / "hearth.fish").write_text(completion.write("fish"))
+    asked = f"cat '{script}' | source; complete -C '{typed}'"
+    ran = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == offered.split() and not ran.stderr
+
+
+@pytest.mark.skipif(shutil.which("pwsh") is None, reason="needs PowerShell")
+@pytest.mark.parametrize(("typed", "offered"), TYPED)
+def test_powershell_completes(typed: str, offered: str) -> None:
+    asked = f"{completion.write('powershell')}\n(TabExpansion2 '{typed}' {len(typed)}).CompletionMatches.CompletionText"
+    ran = subprocess.run(["pwsh", "-NoProfile", "-Command", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == offered.split()
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_completes(tmp_path: Path) -> None:
+    """In a terminal, as it completes nowhere else, without any settings of a person's own."""
+    import pty
+
+    (script := tmp_path / "hearth.zsh").write_text(completion.write("zsh"))
+    ours, its = pty.openpty()
+    environment = {**os.environ, "ZDOTDIR": str(tmp_path), "TERM": "xterm", "PS1": ""}
+    with subprocess.Popen(["zsh", "-i"], stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True) as shell:
+        os.close(its)
+        os.write(ours, f"eval \"$(cat '{script}')\"\n".encode())
+        for typed, offered in TYPED[:3]:
+            whole, seen = f"{typed.rpartition(' ')[0]} {offered}", b""
+            os.write(ours, f"{typed}\t\x01echo said: \n".encode())  # the key for the line's beginning
+            while f"\nsaid: {whole}".encode() not in seen:
+                seen += os.read(ours, 1 << 16)
+        os.write(ours, b"exit\n")
+        shell.wait()
+        os.close(ours)
+
+
 def test_the_text_is_shown_as_it_would_be_spoken(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (listed := tmp_path / "names.csv").write_text("Siobhan,Shivawn\n")
     words = ["speak", "--show-text", "--home", str(home), "--model", "starter-voice", "--pronunciations", str(listed)]

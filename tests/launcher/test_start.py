@@ -25,7 +25,7 @@ import pytest
 
 import app.base.paths
 import start
-from app.base.commands import COMMANDS, STARTS, WORDS, name_command
+from app.base.commands import COMMANDS, EXTRAS, STARTS, WORDS, name_command
 from app.base.sentence import say
 from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
@@ -146,16 +146,26 @@ def test_a_mistyped_option_makes_no_environment(checkout: Checkout, typed: tuple
 def test_what_a_command_knows_is_no_mistake() -> None:
     for words in (["-5 degrees"], ["-5"], ["--mod=x"], ["--no such thing"], ["--", "--hlep"], ["--help"], ["-oout.wav"], []):
         command.refuse_mistyped("speak", words)
-    command.refuse_mistyped("bench", ["--whatever"])
+    command.refuse_mistyped("install-app", ["--whatever"])
 
 
 @pytest.mark.parametrize("verb", WORDS)
 def test_the_words_of_a_command_are_its_parsers(verb: str) -> None:
-    parser = argparse.ArgumentParser(add_help=False)
+    parser = argparse.ArgumentParser(prog=f"hearth {verb}")
     importlib.import_module(COMMANDS[verb][0]).add_arguments(parser)
-    options = {option for each in parser._actions for option in each.option_strings}
-    actions = {str(choice) for each in parser._actions if not each.option_strings for choice in each.choices or ()}
-    assert set(WORDS[verb].split()) == options | actions
+    assert set(WORDS[verb].split()) == {*list_words(parser)} - {"-h", "--help"}
+
+
+def list_words(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for each in parser._actions:
+        yield from each.option_strings or map(str, each.choices or ())
+        for below in each.choices.values() if isinstance(each, argparse._SubParsersAction) else ():
+            yield from list_words(below)
+
+
+def test_the_extras_are_those_of_pyproject() -> None:
+    listed = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert {*EXTRAS} == {*listed} - {"test"} and [*EXTRAS] == sorted(EXTRAS)
 
 
 def test_every_command_is_known_before_there_is_an_environment() -> None:
