@@ -41,6 +41,7 @@ NO_WORKERS: Final = say("unused.no-workers", "its scheduler answers, but it has 
 NO_HEARTH: Final = say(
     "unused.no-hearth", "gets no work: the Python environment of this Dask worker has no Hearth, or one that cannot start"
 )
+LATE: Final = say("unused.late", "gets no work yet: this Dask worker has not said what it has; Hearth asks again")
 BROKEN: Final = Failed(say("machines.no-end", "The other computer ended the task without a result."))
 End = Callable[["TaskEnd"], None]
 
@@ -340,7 +341,10 @@ class Hub:
             case "versions":
                 refused = explain_refusal(read_versions(), message["versions"]) if message["versions"] else NO_HEARTH
                 self._state.refused[message["machine"]] = refused
+            case "late":
+                self._state.refused[message["machine"]] = LATE
             case "facts":
+                self._state.refused.pop(message["machine"], None)
                 facts = self._state.facts[message["machine"]] = read_facts(message["facts"])
                 if facts["left"]:
                     self.register.note_left(message["machine"])

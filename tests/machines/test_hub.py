@@ -6,6 +6,7 @@ import errno
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.base.paths import home
 from app.machines import helping_machine, side_process
 from app.machines import hub as hub_module
+from app.machines.existing import Cluster
 from app.machines.helping_machine import is_at_work
 from app.machines.hub import Hub
 from app.machines.side_process import SideProcess
@@ -25,6 +27,40 @@ from tests.support.other_functions import set_in
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = pytest.mark.long
+
+
+class Side:
+    """A machines process that does nothing but listen; it keeps what it is told."""
+
+    pid = None
+
+    def __init__(self, module: str, arguments: Any, log: Path, hear: Callable[[dict[str, Any]], None], ended: Callable[[], None]) -> None:
+        self.told = list[tuple[str, dict[str, Any]]]()
+        hear({"op": "listening", "port": 1})
+
+    def tell(self, op: str, **values: Any) -> None:
+        self.told.append((op, values))
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """No process of its own."""
+    monkeypatch.setattr(hub_module, "SideProcess", Side)
+    hub = Hub(home(tmp_path).create(), "127.0.0.1")
+    yield hub
+    hub.close()
+
+
+def test_a_worker_that_answered_late_gets_work_once_it_has(hub: Hub, tmp_path: Path) -> None:
+    hub.cluster, id_ = Cluster("tls://here:1", tmp_path), "1" * 32
+    hub._hear({"op": "machine", "machine": id_, "name": "w", "online": True})
+    for message in ({"op": "late"}, {"op": "versions", "versions": {}}):
+        hub._hear({**message, "machine": id_})
+        assert hub.list_machines()[0].refused is not None
+        hub._hear({"op": "facts", "machine": id_, "facts": {}})
+        assert hub.list_machines()[0].refused is None
 
 
 def is_listening(port: int) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import math
 import secrets
 import shutil
 import time
@@ -39,8 +40,13 @@ _log = logging.getLogger("hearth.machines")
 class Worker:
     address: str
     name: str
-    looked_s: float = 0.0
+    looked_s: float = -math.inf
+    looking: bool = False
     greeted: bool = False
+    fits: bool = False
+    """True: its versions are the main machine's."""
+    heard: bool = False
+    """True: it has said what is there."""
 
 
 @dataclass(slots=True)
@@ -73,8 +79,8 @@ class Workers:
                 self._pipe.tell("machine", machine=id_, name=gone.name, online=False)
             for id_, (address, name) in there.items():
                 known = self._workers.setdefault(id_, Worker(address, name))
-                if time.monotonic() - known.looked_s > FACTS_S:
-                    known.looked_s = time.monotonic()
+                if not known.looking and time.monotonic() - known.looked_s > FACTS_S:
+                    known.looking = True
                     self._begin(self._look(id_, known))
             await asyncio.sleep(LOOK_S)
 
@@ -93,28 +99,47 @@ class Workers:
         task.add_done_callback(self._under_way.discard)
 
     async def _call(self, address: str, function: Any, *arguments: Any) -> Any:
-        """Have one worker call a function; None where it cannot."""
-        with contextlib.suppress(Exception):  # it is gone, has no Hearth, or is none that may be believed
+        """Have one worker call a function; None where it cannot. Raise TimeoutError where it does not answer in time."""
+        try:
             found = await asyncio.wait_for(self._client.run(function, *arguments, workers=[address]), ANSWER_S)
             return found.get(address)
-        return None
+        except TimeoutError:
+            raise
+        except Exception:  # it is gone, has no Hearth, or is none that may be believed
+            return None
 
     async def _look(self, id_: str, worker: Worker) -> None:
-        said = await self._call(worker.address, existing_worker.look)
+        """Tell what is at a worker; why nothing is used there, or that it has not answered yet."""
+        try:
+            op, said = await self._find_facts(worker)
+        except TimeoutError:
+            op, said = "late", {}
+        worker.looking, worker.looked_s = False, time.monotonic()
         if self._workers.get(id_) is not worker:
             return
-        versions = parse_versions(said.get("versions")) if isinstance(said, Mapping) else {}
         if not worker.greeted:
             worker.greeted = True
             self._pipe.tell("machine", machine=id_, name=worker.name, online=True)
-        if not versions or find_difference(read_versions(), versions):
-            self._pipe.tell("versions", machine=id_, versions=versions)
-        else:
-            self._pipe.tell("facts", machine=id_, facts=take_foreign(said["facts"]))
+        worker.heard |= op == "facts"
+        if op != "late" or not worker.heard:
+            self._pipe.tell(op, machine=id_, **said)
+
+    async def _find_facts(self, worker: Worker) -> tuple[str, dict[str, Any]]:
+        """Ask a worker what is there only where its versions fit, as that starts an engine."""
+        if not worker.fits:
+            said = await self._call(worker.address, read_versions)
+            versions = parse_versions(said) if isinstance(said, Mapping) else {}
+            if not versions or find_difference(read_versions(), versions):
+                return "versions", {"versions": versions}
+            worker.fits = True
+        facts = take_foreign(await self._call(worker.address, existing_worker.look))
+        return ("facts", {"facts": facts}) if isinstance(facts, dict) else ("versions", {"versions": {}})
 
     async def _ask(self, machine: str, question: str, body: str) -> None:
         if (worker := self._workers.get(machine)) is not None:
-            said = await self._call(worker.address, existing_worker.answer, body)
+            said = None
+            with contextlib.suppress(TimeoutError):
+                said = await self._call(worker.address, existing_worker.answer, body)
             self._pipe.tell("answer", machine=machine, question=question, answer=take_foreign(said))
 
     def _submit(self, id_: str, body: str, files: dict[str, str], machines: list[str], incoming: str) -> None:
@@ -150,7 +175,8 @@ class Workers:
     async def _cancel(self, id_: str, task: Task) -> None:
         """What Dask runs already it does not stop; Hearth there does."""
         if (worker := self._workers.get(task.machine)) is not None:
-            await self._call(worker.address, existing_worker.stop, id_, task.attempt)
+            with contextlib.suppress(TimeoutError):
+                await self._call(worker.address, existing_worker.stop, id_, task.attempt)
         with contextlib.suppress(Exception):
             await self._client.cancel(task.held)
 

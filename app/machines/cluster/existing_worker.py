@@ -19,7 +19,6 @@ from app.engine.jobs.events import Event, Failed
 from app.engine.jobs.request import Request
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
-from app.machines.joining.versions import read_versions
 from app.machines.lent_tasks import LentTasks
 from app.machines.outlook import Foresight
 from app.machines.tasks import event_json, fetched_files
@@ -120,7 +119,7 @@ def find_guest(worker: Any) -> Guest:
 
 async def look(dask_worker: Any) -> dict[str, Any]:
     """Say what is here, out of the way of the worker's own loop."""
-    return await asyncio.to_thread(lambda: {"versions": read_versions(), "facts": find_guest(dask_worker).describe()})
+    return await asyncio.to_thread(lambda: find_guest(dask_worker).describe())
 
 
 async def answer(body: str, dask_worker: Any) -> Mapping[str, Any] | None:
