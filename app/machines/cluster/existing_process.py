@@ -149,7 +149,7 @@ class Workers:
 
     async def _carry_out(self, id_: str, address: str, body: str, files: dict[str, str]) -> None:
         """Dask does the task on this worker alone: whoever gave it takes it back from one that is gone."""
-        task, end = self._tasks[id_], None
+        task, event, kept = self._tasks[id_], None, {}
         self._pipe.tell("placed", id=id_, machine=task.machine)
         try:
             for path in files.values():
@@ -161,10 +161,12 @@ class Workers:
             future = self._client.submit(existing_worker.carry_out, *asked, workers=[address], key=f"hearth-{id_}", pure=False)
             task.held.append(future)
             end = await future
-        except Exception as fault:  # whatever a foreign cluster meets: nothing of it can be used
+            if self._tasks.get(id_) is task:
+                event, kept = await asyncio.to_thread(keep_files, task.folder, end)
+        except Exception as fault:  # whatever a foreign cluster meets, or the disk here: nothing of it can be used
             _log.warning("%s: %s", task.machine, fault)
-        if self._tasks.pop(id_, None) is task:
-            event, kept = await asyncio.to_thread(keep_files, task.folder, end)
+        if self._tasks.get(id_) is task:
+            del self._tasks[id_]
             self._pipe.tell("end", id=id_, machine=task.machine, event=take_foreign(event), files=kept)
 
     def _stop(self, id_: str) -> None:

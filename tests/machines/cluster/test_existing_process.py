@@ -1,9 +1,11 @@
-"""The client of a foreign Dask cluster: what a worker says late, cannot say or says of another version."""
+"""The client of a foreign Dask cluster: what a worker says late, cannot say or says of another version, and a full disk here."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.machines.cluster import existing_process, existing_worker
 from app.machines.cluster.existing_process import Worker, Workers
 from app.machines.joining.versions import COMPARED, read_versions
+from tests.support.waiting import WAIT_S
 
 Said = dict[str, Any]
 FACTS: Said = {"card": "a card", "models": [], "paused": False}
@@ -45,6 +48,11 @@ class Client:
     async def run(self, function: Any, *_: Any, workers: list[str]) -> Said:
         self.asked.append(function)
         return {workers[0]: await (self.versions if function is read_versions else self.look)()}
+
+    async def scatter(self, *_: Any, **__: Any) -> None: ...
+
+    def submit(self, *_: Any, **__: Any) -> Awaitable[Any]:
+        return answer_with({"event": {"event": "Finished"}, "files": {"picture-0.png": b"x"}})()
 
 
 def answer_with(said: Any) -> Callable[[], Awaitable[Any]]:
@@ -129,3 +137,23 @@ def test_one_look_at_a_worker_is_under_way(client: Client, told: Told, monkeypat
 
     asyncio.run(run())
     assert len(looks) == 6 and len(client.asked) == 1
+
+
+def test_a_result_that_the_disk_cannot_take_ends_its_task(
+    client: Client, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the worker has it until it counts as silent."""
+
+    def refuse(folder: Path, end: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(existing_process, "keep_files", refuse)
+
+    async def run() -> None:
+        workers = Workers(told, client)  # type: ignore[arg-type]
+        workers._workers["w"] = Worker("tls://w", "w")
+        workers.hear({"op": "submit", "id_": "t", "body": "{}", "files": {}, "machines": ["w"], "incoming": str(tmp_path)})
+        await asyncio.wait_for(asyncio.gather(*workers._under_way, return_exceptions=True), WAIT_S)
+
+    asyncio.run(run())
+    assert told.said[-1] == ("end", {"id": "t", "machine": "w", "event": None, "files": {}})
