@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,8 @@ from app.machines.wanted_models import WantedModels
 _HELPERS: Final[dict[str, Guest]] = {}
 """Each goes by the address of its worker, as several may share a process."""
 _LOCK: Final = threading.Lock()
+STOPPED_MOST: Final = 1000
+"""Of so many attempts that were stopped it is known; Dask begins none that was stopped so long ago."""
 NOTHING: Final[dict[str, Any]] = {"event": None, "files": {}}
 
 
@@ -41,8 +44,8 @@ class Guest:
         self._models, self._foresight = models, Foresight(self._keeper, models.find)
         self._tasks = LentTasks(self._keeper, models.find, self._tell, self._note)
         self._inboxes: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
-        self._stopped = set[str]()
-        """These attempts at tasks were stopped, also before Dask had them begun here."""
+        self._stopped = deque[str](maxlen=STOPPED_MOST)
+        """These attempts at tasks were stopped, also before Dask had them begun here, which it may never do."""
 
     def describe(self) -> dict[str, Any]:
         """Say what is here, as a paired helper does."""
@@ -83,7 +86,7 @@ class Guest:
             self._tasks.clear(task)
 
     def stop(self, task: str, attempt: str) -> None:
-        self._stopped.add(attempt)
+        self._stopped.append(attempt)
         self._tasks.stop(task, unwanted=True)
         if (inbox := self._inboxes.get(task)) is not None:
             inbox.put({"op": "stopped"})

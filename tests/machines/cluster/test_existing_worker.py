@@ -11,7 +11,7 @@ import pytest
 from app.base.paths import Home
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.cluster import existing_worker
-from app.machines.cluster.existing_worker import NOTHING, Guest
+from app.machines.cluster.existing_worker import NOTHING, STOPPED_MOST, Guest
 from app.machines.tasks.portable import pack
 from tests.support.waiting import Idle, until
 
@@ -66,6 +66,13 @@ def test_what_is_stopped_before_dask_begins_it_is_not_begun(guest: Guest) -> Non
     guest.stop("task", "second")
     until(lambda: not thread.is_alive() and not is_under_way(guest))
     assert ends == [NOTHING]
+
+
+def test_what_was_stopped_long_ago_is_forgotten(guest: Guest) -> None:
+    """A worker stays for weeks."""
+    for number in range(STOPPED_MOST + 10):
+        guest.stop("task", str(number))
+    assert len(guest._stopped) == STOPPED_MOST and "0" not in guest._stopped
 
 
 def test_what_is_stopped_while_it_begins_is_stopped(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
