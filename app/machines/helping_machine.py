@@ -83,7 +83,7 @@ def read_facts(given: object) -> dict[str, Any]:
         "fetched": min(1.0, max(0.0, fetched)) if isinstance(fetched, float) and fetched == fetched else 0.0,
         "left": values.get("left") is True,
         "lack": lack if (lack := values.get("lack")) in ("no-room", "failed") else "",
-        "models": [each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)],
+        "models": frozenset(each[:100] for each in (models if isinstance(models, list | tuple) else ())[:1000] if isinstance(each, str)),
     }
 
 

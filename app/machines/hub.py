@@ -7,6 +7,7 @@ import shutil
 import socket
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -137,8 +138,10 @@ class Hub:
             known = [*self.register.list_machines(), *self._list_workers()]
             for removed in self._state.online - {each.id for each in known}:
                 self._side.tell("drop", machine=removed)
-            tasks = {id_: tuple(task for task, given in self._state.given.items() if given.machine == id_) for id_ in self._state.online}
-            return [self._describe(each, tasks.get(each.id, ())) for each in known]
+            tasks = defaultdict[str, list[str]](list)
+            for task, given in self._state.given.items():
+                tasks[given.machine].append(task)
+            return [self._describe(each, tasks.get(each.id, []) if each.id in self._state.online else []) for each in known]
 
     def _list_workers(self) -> list[Machine]:
         """List the cluster's workers, with those that have just gone; or itself while it has none, as somebody waits for it."""
@@ -148,19 +151,28 @@ class Hub:
         shown = [each for each in self._state.workers.values() if each.id in online or now_s - each.since_s < GONE_S]
         return shown or [Machine(CLUSTER_ID, clean_name(self.cluster.address), 0.0)]
 
-    def _describe(self, machine: Machine, tasks: tuple[str, ...]) -> HelpingMachine:
-        facts = self._state.facts.get(machine.id, {})
-        found = HelpingMachine(machine.id, machine.name, machine.id in self._state.online, machine.resting, left=machine.left, tasks=tasks)
-        if self.cluster is not None and (machine.id in self._state.workers or machine.id == CLUSTER_ID):
-            found = replace(found, cluster=clean_name(self.cluster.address))
-        first = self._state.given[tasks[0]] if tasks else None
-        if first is not None:
-            silent = self.judged.is_silent(machine.id)
-            found = replace(found, doing=first.portable.words, why=first.why, step=first.step, silent=silent)
-        found = replace(found, paused=facts.get("paused", False), done=self.judged.done[machine.id])
-        found = replace(found, refused=self._state.refused.get(machine.id), failed=self.judged.failed.get(machine.id))
-        named = {name: facts[name] for name in ("card", "free_bytes", "fetches", "fetching", "fetched", "lack") if name in facts}
-        return replace(found, models=frozenset(facts.get("models", ())), **named)
+    def _describe(self, machine: Machine, tasks: Sequence[str]) -> HelpingMachine:
+        """Build it at once: there may be hundreds, and they are listed several times a second."""
+        id_, state, judged = machine.id, self._state, self.judged
+        first = state.given[tasks[0]] if tasks else None
+        in_cluster = id_ in state.workers or id_ == CLUSTER_ID
+        return HelpingMachine(
+            id=id_,
+            name=machine.name,
+            online=id_ in state.online,
+            resting=machine.resting,
+            left=machine.left,
+            tasks=tuple(tasks),
+            doing=first.portable.words if first is not None else "",
+            why=first.why if first is not None else None,
+            step=first.step if first is not None else None,
+            silent=first is not None and judged.is_silent(id_),
+            done=judged.done[id_],
+            failed=judged.failed.get(id_),
+            refused=state.refused.get(id_),
+            cluster=clean_name(self.cluster.address) if self.cluster is not None and in_cluster else "",
+            **state.facts.get(id_, {}),
+        )
 
     def name(self, id_: str) -> str:
         """Return what a machine is called; "" if it is no longer known."""
@@ -345,9 +357,10 @@ class Hub:
                 self._state.refused[message["machine"]] = LATE
             case "facts":
                 self._state.refused.pop(message["machine"], None)
-                facts = self._state.facts[message["machine"]] = read_facts(message["facts"])
-                if facts["left"]:
+                facts = read_facts(message["facts"])
+                if facts.pop("left"):
                     self.register.note_left(message["machine"])
+                self._state.facts[message["machine"]] = facts
             case "answer":
                 self._answered(message["machine"], message["question"], message["answer"])
             case "placed":

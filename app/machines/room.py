@@ -55,12 +55,14 @@ class Room:
         self._in_vain: set[tuple[str, str]] = set()
         """A job waited for these machines until its time was over; with a model those that were there, with none those that were away."""
 
-    def waits(self, job: Job) -> bool:
+    def waits(self, job: Job, listed: Sequence[HelpingMachine]) -> bool:
         """Tell whether a waiting job is left to other machines: it is too large for this computer, and one that has not failed at it has
         room, or may soon say so."""
         judged = self._hub.judged
-        machines = [each for each in self._hub.list_machines() if each.id not in judged.unable.get(job.id, ())]
-        if not machines or judged.is_kept_here(job.id) or job.request.stays_here or not self.is_too_large(job):
+        if job.request.stays_here or judged.is_kept_here(job.id):
+            return False
+        machines = [each for each in listed if each.id not in judged.unable.get(job.id, ())]
+        if not machines or not self.is_too_large(job):
             return False
         answers, now_s = self._find(job.request, machines), time.monotonic()
         with self._lock:
@@ -81,8 +83,11 @@ class Room:
 
     def pass_over(self, job: Job) -> bool:
         """Tell the engine whether it leaves a job to others. Where it takes one that is too large, as nobody else can do it, say so."""
-        waits = self.waits(job)
-        if not waits and not job.request.stays_here and self._hub.list_machines() and self.is_too_large(job):
+        if job.request.stays_here:
+            return False
+        listed = self._hub.list_machines()
+        waits = self.waits(job, listed)
+        if not waits and listed and self.is_too_large(job):
             self._keeper.tell_waiting(job.id, IN_VAIN)
         return waits
 

@@ -190,7 +190,7 @@ class Spreader:
             if at.faults:
                 judged.keep_here(job.id)
             self._give_up(at)
-        elif self._is_idle_here() and (self._is_sooner_here(at, able[0].id) if whole else not self._room.is_too_large(job)):
+        elif self._is_idle_here(machines) and (self._is_sooner_here(at, able[0].id) if whole else not self._room.is_too_large(job)):
             if whole:
                 self._give_up(at)
             else:
@@ -204,17 +204,17 @@ class Spreader:
     def _is_sooner_here(self, at: SharedJob, machine: str) -> bool:
         return is_sooner(at.here, self._asking.find(at.job.id, machine), time.monotonic() - at.since_s)
 
-    def _is_idle_here(self) -> bool:
+    def _is_idle_here(self, machines: Sequence[HelpingMachine]) -> bool:
         """Tell whether the engine here has nothing to do, nor soon will have."""
         idle = not self._keeper.state.job and self._keeper.state.ready
-        return idle and all(self._room.waits(job) for job in self._keeper.journal.list_waiting())
+        return idle and all(self._room.waits(job, machines) for job in self._keeper.journal.list_waiting())
 
     def _offer(self, machines: Sequence[HelpingMachine]) -> bool:
         """Give waiting jobs away, in their order; tell whether one waits that another machine could do."""
         self._offered = offered = list[tuple[str, str]]()
         wanted, engine_idle, awaited = False, not self._keeper.state.job, set[str]()
         for job in self._keeper.journal.list_waiting()[:LOOKED_AT]:
-            too_large, model = self._room.waits(job), job.request.model
+            too_large, model = self._room.waits(job, machines), job.request.model
             if job.request.stays_here or (not too_large and (engine_idle or self._hub.judged.failed_at(job.id))):
                 continue  # the engine here takes it
             name, unable = self.models.name(model), self._hub.judged.unable.get(job.id, ())

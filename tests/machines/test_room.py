@@ -68,13 +68,17 @@ class Table:
             home=place, tell_waiting=self.tell_waiting, read_setup=lambda choice, yields: Setup(place, self.hardware, choice)
         )
         self.judged = Judged()
-        hub = SimpleNamespace(list_machines=lambda: self.machines, judged=self.judged)
+        hub = SimpleNamespace(list_machines=self._list, judged=self.judged)
         self.asked = dict[str, Request]()
         asking = SimpleNamespace(find=lambda question, machine: self.outlooks.get(machine), choose=self._note)
         self.naming, self.named, self.wanted = False, True, list[tuple[list[str], str]]()
         models = SimpleNamespace(name=self._name, is_naming=lambda model: self.naming, want=self._want)
-        self.said = list[str]()
+        self.said, self.lists = list[str](), 0
         self.room = Room(keeper, hub, asking, models)  # type: ignore[arg-type]
+
+    def _list(self) -> list[HelpingMachine]:
+        self.lists += 1
+        return self.machines
 
     def tell_waiting(self, job: str, sentence: Sentence) -> None:
         self.said.append(str(sentence))
@@ -89,7 +93,7 @@ class Table:
         self.asked[question] = request
 
     def waits(self, request: Request, id_: str = "job") -> bool:
-        return self.room.waits(self.job(request, id_))
+        return self.room.waits(self.job(request, id_), self.machines)
 
     def job(self, request: Request, id_: str = "job") -> Job:
         return Job(id_, OWNER, request, Choice(), "queued", 0, "", 0.0, None)
@@ -218,6 +222,11 @@ def test_who_failed_at_a_job_does_not_get_it_again(table: Table) -> None:
     assert table.waits(LARGE), "it ended here, and was resumed"
     table.judged.keep_here("job")
     assert not table.waits(LARGE)
+
+
+def test_what_stays_here_needs_no_list_of_machines(table: Table) -> None:
+    assert not table.room.pass_over(table.job(replace(LARGE, guide="a.png", control="c"))) and not table.lists
+    assert table.room.pass_over(table.job(LARGE)) and table.lists == 1
 
 
 def test_where_nobody_can_do_it_that_is_said(table: Table) -> None:
