@@ -137,6 +137,7 @@ class Hub:
         with self._lock:
             known = [*self.register.list_machines(), *self._list_workers()]
             for removed in self._state.online - {each.id for each in known}:
+                self._state.online.discard(removed)
                 self._side.tell("drop", machine=removed)
             tasks = defaultdict[str, list[str]](list)
             for task, given in self._state.given.items():
@@ -297,7 +298,7 @@ class Hub:
         return self._cluster_side if self._cluster_side is not None and self._state.workers.keys() & {*machines} else self._side
 
     def _side_ended(self) -> None:
-        self._lose({each.id for each in self.register.list_machines()})
+        self._lose(self._state.online - self._state.workers.keys())
         self._start_again(self._start_side, lambda: self._side)
 
     def _cluster_ended(self) -> None:

@@ -86,6 +86,27 @@ def test_a_list_goes_over_the_tasks_once(hub: Hub) -> None:
     assert found == {ids[3]: (("a", "c"), "a"), ids[5]: (("b",), "b")} and Given.walks == 1
 
 
+def test_a_machine_that_is_removed_is_dropped_once(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another process, also while the machines process is dead and nobody tells that it went."""
+    side = hub._side
+    assert isinstance(side, Side)
+    for id_ in ("1" * 32, "2" * 32):
+        hub.register.add(id_, "box")
+        hub._hear({"op": "machine", "machine": id_, "online": True})
+    hub.register.remove("1" * 32)
+    for _ in range(3):
+        assert [each.id for each in hub.list_machines()] == ["2" * 32]
+    assert side.told == [("drop", {"machine": "1" * 32})]
+    hub._hear({"op": "machine", "machine": "1" * 32, "online": True})  # it came just before
+    hub.list_machines()
+    assert len(side.told) == 2
+    hub.register.remove("2" * 32)
+    monkeypatch.setattr(hub, "_start_again", lambda *_: None)
+    hub._side_ended()
+    hub.list_machines()
+    assert len(side.told) == 2, "its connection ended with the process"
+
+
 def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
