@@ -38,7 +38,7 @@ TIDY_S: Final = 3600.0
 """What its tasks brought, and no longer need, is deleted so often."""
 AGAIN_S: Final = 2.0
 REFUSED_AGAIN_S: Final = 60.0
-"""A machines process that died is started again after the first wait, and one that was refused for its versions after the second."""
+"""A machines process that died is started again after the first wait, and one that was refused after the second."""
 
 
 _log = logging.getLogger("hearth.machines")
@@ -174,6 +174,7 @@ class Lending:
     def _hear(self, message: dict[str, Any]) -> None:
         match message["op"]:
             case "online":
+                self._again_s = AGAIN_S
                 self._set(online=True, connecting=False, said=None)
                 self._tell("pause", paused=self.state.paused)
                 self._send_facts()
@@ -181,7 +182,7 @@ class Lending:
                 self._set(online=False, connecting=False)
             case "refused":
                 said = self._describe_refusal(message)
-                self._set(online=False, said=said, removed=self._again_s == math.inf)
+                self._set(online=False, connecting=False, said=said, removed=self._again_s == math.inf)
             case "ask":
                 threading.Thread(target=self._answer, args=(message["question"], message["body"]), daemon=True).start()
             case "want" if not self._by_owner:
@@ -203,11 +204,12 @@ class Lending:
             self._foresight.note(request, end)
             self._set(doing="", done=self.state.done + isinstance(end, Finished))
 
-    def _describe_refusal(self, message: dict[str, Any]) -> Sentence:
-        difference = find_difference(parse_versions(message.get("versions")), read_versions())
-        if message.get("reason") == "versions" and difference is not None:
+    def _describe_refusal(self, message: dict[str, Any]) -> Sentence | None:
+        """Only a machine that was removed forgets the other one. What else it answers may be another version's, and is asked again."""
+        reason = message.get("reason")
+        if reason != "removed":
             self._again_s = REFUSED_AGAIN_S
-            return difference
+            return find_difference(parse_versions(message.get("versions")), read_versions()) if reason == "versions" else None
         self._again_s = math.inf
         self._forget()
         return say(
