@@ -66,11 +66,15 @@ def _mark_used(file: Path) -> bool:
 
 
 def _list_files(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield when each file was used, its size, and the file. Another process may fetch and delete some meanwhile."""
+    """Yield when each file was used, its size, and the file; of one that has two names the second counts nothing. Another process may fetch
+    and delete some meanwhile."""
+    seen = set[tuple[int, int]]()
     for file in folder.iterdir() if folder.is_dir() else ():
         with suppress(FileNotFoundError):
             known = file.stat()
-            yield known.st_mtime, known.st_size, file
+            itself = (known.st_dev, known.st_ino)
+            yield known.st_mtime, 0 if itself in seen else known.st_size, file
+            seen.add(itself)
 
 
 def odd_files() -> Trouble:

@@ -56,6 +56,19 @@ def test_all_of_them_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
         choose_missing(tmp_path, {"5" * 64: 31})
 
 
+def test_a_file_with_two_names_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task finds it under a name with its ending."""
+    monkeypatch.setattr(fetched_files, "MOST_BYTES", 30)
+    for age, name in enumerate((ONE, TWO)):
+        (tmp_path / name).write_bytes(b"x" * 10)
+        (tmp_path / f"{name}.png").hardlink_to(tmp_path / name)
+        os.utime(tmp_path / name, (1000 + age,) * 2)
+    choose_missing(tmp_path, {"3" * 64: 10})
+    assert len([*tmp_path.iterdir()]) == 4, "there is room for it beside them"
+    choose_missing(tmp_path, {"3" * 64: 20})
+    assert sorted(each.name for each in tmp_path.iterdir()) == [TWO, f"{TWO}.png"], "both names of the older one made room"
+
+
 def test_another_process_may_fetch_and_delete_meanwhile(tmp_path: Path) -> None:
     with coming_and_going(tmp_path / ONE):
         for number in range(2000):
