@@ -183,6 +183,7 @@ def routes(desk: Desk) -> list[Route]:
         owner_route(desk, "/hearth/book/{act}", book.use_book, ["POST"], book.BookAsked),
         owner_route(desk, "/hearth/listen/{act}", listen, ["POST"], ActAsked),
         owner_route(desk, "/hearth/pick", see_picture.pick, ["POST"], see_picture.PickAsked),
+        owner_route(desk, "/hearth/describe", see_picture.describe, ["POST"], see_picture.SeeAsked),
         owner_route(desk, "/hearth/edit/{act}", edit_parts.edit_line, ["POST"], edit_parts.EditAsked),
         route(desk, "/hearth/cast", voice_shelf.send_cast, schema=voice_shelf.CastAsked),
         owner_route(desk, "/hearth/voices", voice_shelf.send_voices),

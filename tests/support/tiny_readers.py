@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel as ByteDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
 from transformers.models.depth_anything import DepthAnythingConfig, DepthAnythingForDepthEstimation
 from transformers.models.dinov2 import Dinov2Config
+from transformers.models.florence2 import Florence2Config, Florence2ForConditionalGeneration
 from transformers.models.sam import SamConfig, SamModel
 
 
@@ -62,4 +67,36 @@ def save_sam(folder: Path, seed: int = 0) -> Path:
     model.save_pretrained(folder)
     untyped = {name: {**values, "model_type": ""} for name, values in parts.items()}
     (folder / "config.json").write_text(json.dumps({"architectures": ["SamModel"], "model_type": "sam", **untyped}))
+    return folder
+
+
+def save_florence(folder: Path, seed: int = 0) -> Path:
+    """Save one in the layout of Florence-2, with a token for each byte."""
+    letters = sorted(ByteLevel.alphabet())
+    tokenizer = Tokenizer(BPE({letter: place for place, letter in enumerate(letters, 3)}, []))
+    tokenizer.pre_tokenizer, tokenizer.decoder = ByteLevel(add_prefix_space=False), ByteDecoder()
+    tokenizer.add_special_tokens(["<s>", "<pad>", "</s>", "<image>"])
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text("{}")
+    begin, pad, end, image = (tokenizer.token_to_id(each) for each in ("<s>", "<pad>", "</s>", "<image>"))
+    vision = {
+        "embed_dim": [8, 8, 16, 16],
+        "num_heads": [1, 1, 2, 2],
+        "num_groups": [1, 1, 2, 2],
+        "depths": [1, 1, 1, 1],
+        "projection_dim": 16,
+    }
+    text = {"model_type": "bart", "d_model": 16, "vocab_size": tokenizer.get_vocab_size(), "max_position_embeddings": 1024}
+    text |= {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("layers", 1), ("ffn_dim", 16), ("attention_heads", 2))
+    }
+    text |= {"bos_token_id": begin, "pad_token_id": pad, "eos_token_id": end, "decoder_start_token_id": end}
+    torch.manual_seed(seed)
+    model = Florence2ForConditionalGeneration(Florence2Config(text_config=text, vision_config=vision, image_token_id=image))
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    model.save_pretrained(folder)
     return folder

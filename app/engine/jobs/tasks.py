@@ -65,7 +65,15 @@ class Pick:
     """Shares of its sides."""
 
 
-MaintenanceTask = SelfTest | Tune | Hear | Enlarge | Pick
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """Say in words what a picture shows; they are a file in the task's folder."""
+
+    model: str
+    picture: str
+
+
+MaintenanceTask = SelfTest | Tune | Hear | Enlarge | Pick | Describe
 
 TaskId = NewType("TaskId", str)
 """It is used wherever a job's id is, and never equals one."""

@@ -1,4 +1,4 @@
-"""List the models that read pictures, rows like the catalog's: what is how far away, which thing is where. They make nothing, so no job names them."""
+"""List the models that read pictures, rows like the catalog's: how far away things are, where each is, what is shown. No job names them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,18 @@ PICKER: Final = Model(
     note=say("catalog.picker", "Finds the thing that you click on, so that it becomes the mask of a starting picture."),
 )  # fmt: skip
 
+DESCRIBER: Final = Model(
+    "florence-2-base", "seeing", "florence2", "Florence-2 base",
+    parts=(ModelPart("model", "speech", 231_000_000, half_is_safe=False),),
+    attention=Attention(12, 12, 64, text_tokens=600, keys=600, causal=False),
+    source=Source("florence-community/Florence-2-base-ft", ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"), 468_000_000),
+    licence="MIT",
+    note=say("catalog.describer", "Says in English what a picture shows, for the prompt of another one."),
+)  # fmt: skip
+
 READERS: Final[Mapping[str, Model]] = {"depth": DEPTH}
 """Each is found by what is made of a guide."""
-ALL: Final = (*READERS.values(), PICKER)
+ALL: Final = (*READERS.values(), PICKER, DESCRIBER)
 
 
 def count_reading_bytes(made: str) -> int:

@@ -28,7 +28,7 @@ from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Note, Step
 from app.engine.jobs.messages import Died
 from app.engine.jobs.parts import LESSONS, drop_elsewhere, list_made
 from app.engine.jobs.request import Request
-from app.engine.jobs.tasks import Enlarge, Hear, MaintenanceTask, Pick, SelfTest, Tune
+from app.engine.jobs.tasks import Describe, Enlarge, Hear, MaintenanceTask, Pick, SelfTest, Tune
 from app.engine.kinds import check, kind_of
 from app.engine.models import catalog, on_disk
 from app.engine.models.model import Model
@@ -93,7 +93,7 @@ class Session:
                     yield from maintenance.self_test(self.hardware, self.home, self.verdicts, control)
                 case Tune():
                     yield from maintenance.tune(catalog.find(request.model), self._read_hardware(), self.home, self.verdicts, control)
-                case Hear() | Pick():
+                case Hear() | Pick() | Describe():
                     yield from self._read(request, control, job, tell)
                 case Enlarge():
                     yield from self._enlarge(request, control, job)
@@ -181,8 +181,8 @@ class Session:
             told += odd
             yield from map(Note, odd)
             try:
-                for reader in ("hearing", "seeing"):
-                    yield from self._holder.unload(reader)  # what only reads takes no memory from what makes something
+                yield from self._holder.unload("hearing")  # what only reads takes no memory from what makes something
+                yield from self._holder.unload("seeing")
                 yield from self._holder.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
@@ -230,7 +230,7 @@ class Session:
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
 
-    def _read(self, task: Hear | Pick, control: Control, job: Path, tell: Callable[[str, Plan], None]) -> Iterator[Event]:
+    def _read(self, task: Hear | Pick | Describe, control: Control, job: Path, tell: Callable[[str, Plan], None]) -> Iterator[Event]:
         """Hear or look with a model that makes nothing itself."""
         model, facts = catalog.find(task.model), self._read_hardware()
         need, decided = find_need(self.home, facts, model), partial(make_plan, self.home, facts, model, Choice())

@@ -65,6 +65,8 @@ TOPICS: Final = (
         say("help.prompt.start", "To change a picture, start from it: the higher “How much to change”, the less of it stays. A mask keeps the rest untouched."),
         say("help.prompt.pick",
             "“Pick by a click” below it makes a mask of a thing that you click on. SlimSAM, which finds it, is downloaded once, if you want."),
+        say("help.prompt.picture",
+            "“Words from a picture” says in English what a picture shows, for you to add. Florence-2, which sees it, is downloaded once, if you want."),
     )),
     PAINTERS,
     Topic("keys", say_to_all("help.keys", "Keys"), (

@@ -93,6 +93,7 @@ ROUTES: Final = (
     Address("hearth/listen/{act}", "POST"),
     Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
     Address("hearth/pick", "POST", ("picture", "x", "y")),
+    Address("hearth/describe", "POST", ("picture",)),
     Address("hearth/cast", fields=("model",)),
     Address("hearth/voices"),
     Address("hearth/voice", fields=("name", "download")),

@@ -582,6 +582,10 @@ interface EnlargersView {
   enlargers: EnlargerView[];
 }
 
+interface DescribedView {
+  words: string;
+}
+
 interface ToldView {
   title: string;
   speed: string;

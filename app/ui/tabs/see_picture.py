@@ -1,4 +1,4 @@
-"""What the page asks of models that see: the thing in a starting picture that a point lies on."""
+"""What the page asks of models that see: the thing in a starting picture that a point lies on, and what a picture shows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from typing import Annotated, Final
 from PIL import Image
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from app.base import atomic_write
 from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Failed, Finished
-from app.engine.jobs.tasks import MaintenanceTask, Pick, is_journalled
+from app.engine.jobs.tasks import Describe, MaintenanceTask, Pick, is_journalled
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
-from app.engine.models.picture_readers import PICKER
+from app.engine.models.picture_readers import DESCRIBER, PICKER
+from app.ui.page.view_types.making import DescribedView
 from app.ui.state.asked import Asked
 from app.ui.state.desk import Desk
 
@@ -36,9 +37,12 @@ Ask = Callable[[Path], MaintenanceTask]
 """It makes a task of where a picture is kept."""
 
 
-class PickAsked(Asked):
+class SeeAsked(Asked):
     picture: Annotated[str, Field(max_length=SENT_MOST)]
     """A data address, or its base64 alone."""
+
+
+class PickAsked(SeeAsked):
     x: Share
     y: Share
     """The point, as shares of the picture's sides."""
@@ -112,3 +116,19 @@ def pick(desk: Desk, request: Request, asked: PickAsked) -> Response:
     mask.putalpha(found)
     mask.save(file, "PNG")
     return Response(file.getvalue(), media_type="image/png", headers={"Cache-Control": "no-store"})
+
+
+def describe(desk: Desk, request: Request, asked: SeeAsked) -> Response:
+    """Send in English what a picture shows."""
+    advice = say("owner.describer", "Download it in Models.")
+    none = say(
+        "describe.none",
+        "To say what a picture shows, Hearth needs {model}, which is not here yet. {advice}",
+        model=DESCRIBER.words,
+        advice=advice,
+    )
+    require_here(desk.keeper, DESCRIBER, none)
+    words = look(desk.keeper, lambda picture: Describe(DESCRIBER.id, str(picture)), asked.picture).decode("utf-8")
+    if not words:
+        raise Trouble(say("describe.nothing", "No words were found for this picture. Choose another one, or write them yourself."))
+    return JSONResponse(DescribedView(words=words))

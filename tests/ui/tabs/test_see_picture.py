@@ -15,14 +15,14 @@ from starlette.types import Receive, Scope, Send
 
 from app.base.sentence import say
 from app.engine.jobs.events import Failed, Finished
-from app.engine.jobs.tasks import Pick
-from app.engine.models.picture_readers import PICKER
+from app.engine.jobs.tasks import Describe, Pick
+from app.engine.models.picture_readers import DESCRIBER, PICKER
 from app.ui import routes as page_routes
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, NOBODY, OWNER, Person
 from tests.support.guests import desk_at
 from tests.support.tiny_ears import place_for
-from tests.support.tiny_readers import save_sam
+from tests.support.tiny_readers import save_florence, save_sam
 
 
 @pytest.fixture
@@ -47,19 +47,21 @@ def encode(width: int = 64, height: int = 40, kind: str = "JPEG") -> str:
     return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def answer(desk: Desk, monkeypatch: pytest.MonkeyPatch, end: Failed | Image.Image) -> list[Pick]:
+def answer(desk: Desk, monkeypatch: pytest.MonkeyPatch, end: Failed | Image.Image | str) -> list[Pick | Describe]:
     """Answer each task at once, as the engine would; return what is asked."""
-    asked = list[Pick]()
+    asked = list[Pick | Describe]()
     start = desk.keeper.start_task
 
-    def begin(task: Pick) -> str:
+    def begin(task: Pick | Describe) -> str:
         asked.append(task)
         id_ = start(task)
+        made = desk.keeper.folder(id_) / "made"
+        made.parent.mkdir(parents=True)
         if isinstance(end, Image.Image):
-            desk.keeper.folder(id_).mkdir(parents=True)
-            end.save(desk.keeper.folder(id_) / "picked.png")
-        made = Finished((str(desk.keeper.folder(id_) / "picked.png"),), 1.0, 0.0, "", 0) if isinstance(end, Image.Image) else end
-        desk.keeper.board.post(id_, made)
+            end.save(made, "PNG")
+        elif isinstance(end, str):
+            made.write_text(end, "utf-8")
+        desk.keeper.board.post(id_, end if isinstance(end, Failed) else Finished((str(made),), 1.0, 0.0, "", 0))
         return id_
 
     monkeypatch.setattr(desk.keeper, "start_task", begin)
@@ -81,7 +83,8 @@ def test_the_mask_is_opaque_where_the_thing_is(desk: Desk, monkeypatch: pytest.M
         came = page.post("/hearth/pick", json={"picture": encode(), "x": x, "y": 0.75})
         with Image.open(io.BytesIO(came.content)) as mask:
             assert list(mask.convert("RGBA").getchannel("A").get_flattened_data()) == list(found.get_flattened_data())
-    assert [(each.x, each.y) for each in asked] == [(0.25, 0.75), (0.5, 0.75)] and len({each.picture for each in asked}) == 1
+    points = [(each.x, each.y) for each in asked if isinstance(each, Pick)]
+    assert points == [(0.25, 0.75), (0.5, 0.75)] and len({each.picture for each in asked}) == 1
     with Image.open(asked[0].picture) as kept:
         assert kept.format == "PNG" and kept.size == (64, 40)
     assert page.post("/hearth/pick", json={"picture": encode(48), "x": 0.5, "y": 0.5}).status_code == 200
@@ -108,3 +111,17 @@ def test_a_job_that_runs_is_not_made_to_share_its_memory(desk: Desk, monkeypatch
     desk.keeper.status.set(job="7")
     came = page_of(desk).post("/hearth/pick", json={"picture": encode(), "x": 0.5, "y": 0.5})
     assert came.status_code == 409 and "at work" in came.json()["trouble"] and not asked
+
+
+def test_words_are_sent_or_offered(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, sent = page_of(desk), {"picture": encode()}
+    came = page.post("/hearth/describe", json=sent)
+    assert came.status_code == 409 and came.json()["cure"] == "get:florence-2-base" and "Florence-2 base" in came.json()["trouble"]
+    assert page_of(desk, NOBODY).post("/hearth/describe", json=sent).status_code == 404
+    save_florence(place_for(desk.keeper.home, DESCRIBER.id))
+    with monkeypatch.context() as patch:
+        asked = answer(desk, patch, "A boat – red.")
+        assert page.post("/hearth/describe", json=sent).json() == {"words": "A boat – red."}
+    assert [type(each) for each in asked] == [Describe] and asked[0].model == DESCRIBER.id
+    answer(desk, monkeypatch, "")
+    assert "No words" in page.post("/hearth/describe", json=sent).json()["trouble"]

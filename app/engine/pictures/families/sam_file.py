@@ -14,9 +14,11 @@ from transformers.models.sam import SamModel
 from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import Sentence
 from app.compat.planning.types import Plan
+from app.engine.jobs.tasks import Pick
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.loading.voice_parts import device_for, load_part, split_plan
 
+PICKED: Final = "picked.png"
 _MEAN: Final = (0.485, 0.456, 0.406)
 _SPREAD: Final = (0.229, 0.224, 0.225)
 """ImageNet's pictures are scaled by both."""
@@ -30,6 +32,11 @@ class Picker:
         self._side = int(self._model.config.vision_config.image_size)
         self._seen: tuple[Path, tuple[int, int], torch.Tensor] | None = None
         """The picture looked at last, its size, and what was seen in it."""
+
+    def answer(self, task: Pick, job: Path) -> Path:
+        """Leave the thing's mask in the task's folder."""
+        self.pick(Path(task.picture), task.x, task.y).save(job / PICKED)
+        return job / PICKED
 
     @torch.inference_mode()
     def pick(self, picture: Path, x: float, y: float) -> Image.Image:

@@ -248,6 +248,11 @@ class EnlargersView(TypedDict):
     enlargers: list[EnlargerView]
 
 
+class DescribedView(TypedDict):
+    words: str
+    """It says in English what a picture shows."""
+
+
 class ToldView(TypedDict):
     """What a guest is not told of their own creations."""
 

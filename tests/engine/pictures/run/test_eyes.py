@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tokenizers import Tokenizer
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+from transformers.models.florence2 import Florence2ForConditionalGeneration
 from transformers.models.sam import SamConfig, SamModel, SamProcessor
 from transformers.models.sam.image_processing_pil_sam import SamImageProcessorPil
 
@@ -15,16 +18,16 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Failed, Finished, Loading, Unloaded
 from app.engine.jobs.request import PictureRequest
-from app.engine.jobs.tasks import Pick
+from app.engine.jobs.tasks import Describe, Pick
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
-from app.engine.models.picture_readers import PICKER
-from app.engine.pictures.families import sam_file
+from app.engine.models.picture_readers import DESCRIBER, PICKER
+from app.engine.pictures.families import florence_file, sam_file
 from app.engine.session.loaded_models import count_threads
 from app.engine.session.session import Session
 from tests.support import open_session
 from tests.support.tiny_ears import place_for
-from tests.support.tiny_readers import save_sam
+from tests.support.tiny_readers import save_florence, save_sam
 
 session = open_session.session
 SIDE = 128
@@ -36,7 +39,7 @@ def picture(tmp_path: Path) -> Path:
     return tmp_path / "seen.png"
 
 
-def run(session: Session, task: Pick | PictureRequest, job: Path) -> list[Event]:
+def run(session: Session, task: Pick | Describe | PictureRequest, job: Path) -> list[Event]:
     job.mkdir(exist_ok=True)
     return list(session.run(task, Choice(), Control(), job, lambda *_: None))
 
@@ -90,6 +93,32 @@ def test_it_leaves_before_something_is_made(session: Session, picture: Path) -> 
 def test_without_the_model_it_is_offered(session: Session, picture: Path) -> None:
     end = run(session, Pick(PICKER.id, str(picture), 0.5, 0.5), picture.parent / "job")[-1]
     assert isinstance(end, Failed) and end.cure == "get:slimsam"
+
+
+def test_what_a_picture_shows_is_what_transformers_says(session: Session, picture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(florence_file, "TOKENS_MOST", 12)
+    folder = save_florence(place_for(session.home, DESCRIBER.id))
+    end = run(session, Describe(DESCRIBER.id, str(picture)), picture.parent / "job")[-1]
+    assert isinstance(end, Finished), end
+    plain, tokenizer = Florence2ForConditionalGeneration.from_pretrained(folder).eval(), Tokenizer.from_file(str(folder / "tokenizer.json"))
+    size = {"height": florence_file.SIDE, "width": florence_file.SIDE}
+    see = CLIPImageProcessorPil(
+        size=size, do_center_crop=False, resample=3, image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225]
+    )
+    image, begin, last = (tokenizer.token_to_id(each) for each in ("<image>", "<s>", "</s>"))
+    asked = torch.tensor([[*[image] * 577, begin, *tokenizer.encode("Describe in detail what is shown in the image.").ids, last]])
+    how = {"num_beams": 3, "no_repeat_ngram_size": 3, "forced_bos_token_id": begin, "max_new_tokens": florence_file.TOKENS_MOST}
+    with Image.open(picture) as opened:
+        made = plain.generate(input_ids=asked, pixel_values=see(opened.convert("RGB"), return_tensors="pt")["pixel_values"], **how)
+    told = Path(end.files[0]).read_text("utf-8")
+    assert told == florence_file.clean(tokenizer.decode(made[0].tolist())) and len(told) > 5
+
+
+def test_only_what_can_be_painted_is_left_of_the_words() -> None:
+    clean = florence_file.clean
+    assert clean("The image shows a red boat. The sea is calm. Behind it") == "A red boat. The sea is calm."
+    assert clean("In this image, we can see two cats") == "Two cats"
+    assert clean(" a  street with The image shows in it ") == "A street with The image shows in it" and clean("") == ""
 
 
 def test_its_facts_are_those_of_its_settings() -> None:

@@ -1,4 +1,5 @@
 // Around the prompt: earlier ones by key, styles that are saved, and a list of prompts painted line by line.
+import { behind, buildDescribing } from "./describe.js";
 import { keepUsed, used } from "./drafts.js";
 import { el, onPage, show, text } from "./elements.js";
 import { area, ask, call, live, post } from "./hearth.js";
@@ -36,10 +37,6 @@ let /** @type {StyleView[] | null} */ styles = null;
 /** @param {string} name @param {Partial<StyleView>} value */
 const act = (name, value) => post(`hearth/styles/${name}`, value);
 const load = async () => ((styles = (await ask("hearth/styles")).styles), draw());
-
-// The comma is the model's, whatever the page's language.
-/** @param {string} words @param {string} more */
-const behind = (words, more) => (words && more ? words.concat(", ", more) : words || more);
 
 // The prompt in a style's text, and what the style does not want added to what the prompt does not.
 /** @param {StyleView} style */
@@ -107,6 +104,7 @@ function draw() {
   if (!row.firstElementChild) {
     row.innerHTML = `<select class="h-field"></select><button type="button" class="h-chip h-lines"></button><span class="h-soft h-together"></span><span class="h-heard" role="status"></span>`;
     const select = row.querySelector("select");
+    buildDescribing(row);
     select.setAttribute("aria-label", t("styles.title", "Styles"));
     select.addEventListener("change", () => {
       const chosen = (styles ?? [])[Number(select.value) - 1];

@@ -1,4 +1,5 @@
 // The starting picture on Paint: chosen, dropped or pasted, painted over by mouse, pen, finger or keys, and framed larger or smaller.
+import { describe } from "./describe.js";
 import { Drawn, INK, MASK_MOST, reframe } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live } from "./hearth.js";
@@ -304,7 +305,7 @@ function tools() {
   const card = place();
   if (!card?.firstElementChild) return;
   for (const button of card.querySelectorAll("[data-tool]")) button.setAttribute("aria-pressed", button.dataset.tool === tool);
-  card.querySelector("[data-tool=pick]").hidden = !live.state?.charts;
+  for (const own of card.querySelectorAll("[data-tool=pick], [data-describe]")) own.hidden = !live.state?.charts; // guests have neither
   showPicking(card, tool === "pick", away);
   card.querySelector("[data-undo]").disabled = !drawn?.deeds.length;
   card.querySelector("[data-redo]").disabled = !drawn?.undone.length;
@@ -356,6 +357,7 @@ function build(card) {
   deed(t("sketch.invert", "Invert"), () => act({ deed: "invert" }));
   deed(t("sketch.clear", "Clear all"), () => act({ deed: "clear" }));
   deed(t("sketch.fit", "Fit to view"), () => zoom(0));
+  deed(t("describe.start", "Put into words"), () => start.now && describe(start.now.picture, start.now.name), "describe");
   deed(t("sketch.other", "Another picture"), () => file.click());
   deed(t("force.remove", "Remove"), closeStart);
   for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, keydown: key, blur: draw, focus: draw })) canvas.addEventListener(kind, hear);
