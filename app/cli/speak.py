@@ -42,6 +42,7 @@ from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import cast_table, subtitles
 from app.engine.speech.text.cast_script import parse_request
+from app.engine.speech.text.likely_language import choose_language
 from app.engine.speech.text.pronunciations import Rows, keep_used, read_csv_file
 from app.engine.speech.text.script import require_no_fault
 from app.engine.speech.text.voices import find_named, list_offered_voices
@@ -95,9 +96,10 @@ def main(args: argparse.Namespace) -> int:
     if wanted is None:
         raise Trouble(say("speak.subtitles", "{path} is no name of subtitles. End it with .srt or .vtt.", path=str(args.subtitles)))
     output_file.check_writable(args.subtitles, request)
+    language = choose_language(script, find_limits(home, args.model).languages)
     if args.words:
-        require_recogniser(home)  # before an hour of speech, not after it
-    return run_job(request, args, lambda keeper, file: write_subtitles(keeper, file, args.subtitles, wanted, args.words))
+        require_recogniser(home, [language])  # before an hour of speech, not after it
+    return run_job(request, args, lambda keeper, file: write_subtitles(keeper, file, args.subtitles, wanted, args.words, language))
 
 
 def show_text(home: Home, request: SpeechRequest, as_json: bool) -> int:
@@ -163,11 +165,11 @@ def read_cast(file: Path | None, model: str, home: Home) -> tuple[Actor, ...]:
     )
 
 
-def write_subtitles(keeper: Keeper, file: Path, path: Path, wanted: subtitles.Format, words: bool) -> None:
+def write_subtitles(keeper: Keeper, file: Path, path: Path, wanted: subtitles.Format, words: bool, language: str = "") -> None:
     """Write when each sentence of a result is said, or each word."""
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
         made = Path(folder, path.name)
-        cues = HearingDesk(keeper).place_words(file, name_store(made)) if words else subtitles.read_cues(file)
+        cues = HearingDesk(keeper).place_words(file, name_store(made), language) if words else subtitles.read_cues(file)
         made.write_text(subtitles.write(cues, wanted), "utf-8")
         write_result(made, path)
 

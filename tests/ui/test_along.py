@@ -52,6 +52,7 @@ def test_words_are_found_once_asked_for_and_sent(desk: Desk, monkeypatch: pytest
     assert page.post("/hearth/listen/words", json={}).json() == {}
     (task,) = asked
     assert task.sounds == (str(made.path),) and [[each.text for each in some] for some in task.sentences] == [[cue.text for cue in CUES]]
+    assert task.model == "whisper-tiny-en" and task.languages == ("en",)
     (first, second) = page.get(f"/hearth/along/{made.id}").json()["sentences"]
     assert (first["text"], first["words"], second["begin"]) == ("Nobody asked.", [], 0.4)
     assert page.get(f"/hearth/creation/{made.id}?format=srt-words").status_code == 404
@@ -65,3 +66,19 @@ def test_words_are_found_once_asked_for_and_sent(desk: Desk, monkeypatch: pytest
     heard.store(Heard((*words[:3], replace(words[3], text="snowed.")), (), 1.0, ""), Path(task.stores[0]))
     assert page.get(f"/hearth/along/{made.id}").json()["sentences"][0]["words"] == [], "of another result"
     assert page_of(desk, Person("guest", False)).get(f"/hearth/along/{made.id}").status_code == 404
+
+
+def test_the_recogniser_and_what_it_is_told_follow_the_language_of_the_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = keep_creation(desk, SpeechRequest("Es war kalt."), "a.wav")
+    cues, store = [Cue(0.0, 1.0, "Es war kalt.")], desk.hearing.name_words(made)
+    asked: list[Hear] = []
+    monkeypatch.setattr(desk.keeper, "start_task", lambda task: asked.append(task) or TaskId(f"errand-{len(asked)}"))
+    complete(save_whisper(place_for(desk.keeper.home, "whisper-base-en")))
+    with pytest.raises(Trouble, match=r"spoken in German.*hears English only") as told:
+        desk.hearing.begin_words(made.path, cues, store, ["de", "de"])
+    assert told.value.cure == "get:whisper-small" and not asked
+    complete(save_whisper(place_for(desk.keeper.home, "whisper-small")))
+    for languages in (["de", "de"], ["en"], ["de", "en"]):
+        desk.hearing.begin_words(made.path, cues, store, languages)
+    assert [each.model for each in asked] == ["whisper-small"] * 3
+    assert [each.languages for each in asked] == [("de",), ("en",), ("",)], "of two it finds out which is spoken where"

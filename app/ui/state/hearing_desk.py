@@ -45,14 +45,16 @@ class HearingDesk:
         stores, model = tuple(str(name_store(each)) for each in sounds), require_recogniser(self.keeper.home, languages)
         return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts), tuple(languages)))
 
-    def begin_words(self, sound: Path, sentences: Sequence[Cue], store: Path) -> str:
-        """Queue a task that finds when each word of a result is said."""
-        timed = tuple(TimedSentence(each.begin_s, each.end_s, each.text) for each in sentences)
-        return self.keeper.start_task(Hear(require_recogniser(self.keeper.home).id, (str(sound),), (str(store),), sentences=(timed,)))
+    def begin_words(self, sound: Path, sentences: Sequence[Cue], store: Path, languages: Iterable[str] = ()) -> str:
+        """Queue a task that finds when each word of a result is said, which was spoken in these languages."""
+        timed, spoken = tuple(TimedSentence(each.begin_s, each.end_s, each.text) for each in sentences), tuple(dict.fromkeys(languages))
+        model = require_recogniser(self.keeper.home, spoken)
+        told = spoken[0] if len(spoken) == 1 else ""  # of several the recogniser finds out, stretch by stretch
+        return self.keeper.start_task(Hear(model.id, (str(sound),), (str(store),), languages=(told,), sentences=(timed,)))
 
-    def place_words(self, sound: Path, store: Path) -> list[Cue]:
+    def place_words(self, sound: Path, store: Path, language: str = "") -> list[Cue]:
         """Find when each word of a result is said, and wait for it."""
-        task = self.begin_words(sound, subtitles.read_cues(sound), store)
+        task = self.begin_words(sound, subtitles.read_cues(sound), store, (language,))
         require_heard(self._wait(task), store)
         return find_cues(sound, store)
 

@@ -71,7 +71,8 @@ class Listening:
             )
         self.failed.pop(spoken.job, None)
         self.hearing.give_way()
-        task = self.hearing.begin_words(results[-1].path, cues, self.hearing.name_words(results[-1]))
+        languages = self._list_languages(spoken.request, spoken.parts)
+        task = self.hearing.begin_words(results[-1].path, cues, self.hearing.name_words(results[-1]), languages)
         self.hearing.parts_task = self.tasks[spoken.job] = task
 
     def stop(self, person: Person) -> None:

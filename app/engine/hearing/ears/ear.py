@@ -56,7 +56,7 @@ class Listener(Protocol):
         """Return the words in a stretch of sound of less than half a minute, and those of a text that is meant to be said in it, each with how
         likely it is there; none of these where there is no text, nobody speaks, or it is too long. `language`: the text's; empty: not known."""
 
-    def place(self, samples: Samples, words: list[str]) -> list[Word]:
+    def place(self, samples: Samples, words: list[str], language: str) -> list[Word]:
         """Return when each of these words is said in such a stretch; none where nobody speaks, or it is too long."""
 
 
@@ -76,7 +76,8 @@ class Ear:
             task.sounds, texts, languages, known, task.stores, lasts_s, strict=True
         ):
             words, meant = list[Word](), list[Meant]()
-            for reached_s, more, told in self.place(Path(path), sentences) if sentences else self.hear(*read(Path(path)), text, language):
+            looked = self.place(Path(path), sentences, language) if sentences else self.hear(*read(Path(path)), text, language)
+            for reached_s, more, told in looked:
                 words, meant = words + more, meant + told
                 elapsed_s = time.monotonic() - began_s
                 speed = (done_s + reached_s) / elapsed_s
@@ -99,7 +100,7 @@ class Ear:
             words, meant = self._listener.hear(piece, text if len(pieces) == 1 else "", language)
             yield end / RATE, _move(tighten(words, piece, RATE), after_s), _move(tighten(meant, piece, RATE), after_s)
 
-    def place(self, path: Path, sentences: Sequence[TimedSentence]) -> Iterator[tuple[float, list[Word], list[Meant]]]:
+    def place(self, path: Path, sentences: Sequence[TimedSentence], language: str) -> Iterator[tuple[float, list[Word], list[Meant]]]:
         """Yield how many seconds are looked at, and the words of the sentences in them. As much of the sound is in memory as is looked at."""
         with open_sound(path) as sound:
             for some in gather(sentences):
@@ -111,7 +112,7 @@ class Ear:
                     samples = sound.read(end - begin, dtype="float32", always_2d=True).mean(axis=1)
                     piece = resample(samples, sound.samplerate, RATE)
                     said = [word for each in some for word in list_shown(each.text) if is_said(word)]
-                    placed = _move(tighten(self._listener.place(piece, said), piece, RATE), begin / sound.samplerate)
+                    placed = _move(tighten(self._listener.place(piece, said, language), piece, RATE), begin / sound.samplerate)
                 yield end / sound.samplerate, fit(some, placed), []
 
     def adapt(self, plan: Plan) -> bool:

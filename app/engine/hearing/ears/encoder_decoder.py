@@ -99,10 +99,10 @@ class EncoderDecoder:
                 encoded, prompt, list_said(text), samples, join_words([word.text for word in words]), language or "en"
             )
 
-    def place(self, samples: Samples, words: list[str]) -> list[Word]:
+    def place(self, samples: Samples, words: list[str], language: str) -> list[Word]:
         with torch.inference_mode():
             encoded = self._encode(samples)
-            prompt, tokens = self._choose_prompt(encoded), [self._read(word) for word in words]
+            prompt, tokens = self._choose_prompt(encoded, language), [self._read(word) for word in words]
             if not prompt or not words or sum(map(len, tokens)) > self._most:
                 return []
             spans_s = self._place(encoded, prompt, tokens, samples)
