@@ -15,7 +15,7 @@ from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.families.family import PictureFamily, WholeSteps
 from app.engine.models.families.stable_diffusion import EDM, INPAINTING, REFINER
-from app.engine.models.file_facts import WHAT, FileFacts, read_facts
+from app.engine.models.file_facts import PIXART, WHAT, FileFacts, read_facts
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Model, ModelSettings
 from app.engine.models.other_tools import find_snapshot
@@ -199,6 +199,16 @@ def _require_usable(path: Path, facts: FileFacts) -> None:
                 "Get the same model in float16, bfloat16, plain fp8 or GGUF.",
                 path=str(path),
                 packing=facts.packing,
+            )
+        )
+    if facts.other == PIXART:
+        raise Trouble(
+            say(
+                "detect.folder-only",
+                "{path} is a single file of {family}, which Hearth reads as a diffusers folder only. Get PixArt-Sigma as such a folder, "
+                "or on the Models tab.",
+                path=str(path),
+                family=PIXART,
             )
         )
     if facts.other and facts.what in ("model", "denoiser"):

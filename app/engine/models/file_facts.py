@@ -23,12 +23,13 @@ WHAT: Final[Mapping[What, Value]] = {
     "controlnet": "ControlNet", "enlarger": say("file.enlarger", "enlarger"), "other": say("file.other", "unknown to Hearth"),
 }  # fmt: skip
 _PREFIXES: Final = ("model.diffusion_model.", "diffusion_model.", "")
+PIXART: Final = "PixArt"
 _OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("nerf_image_embedder.embedder.0.weight", "Chroma1 Radiance"), ("early_stream_modulations.image.lin.weight", "FLUX.3"),
     ("txtfusion.projector.weight", "Krea 2"), ("txt_in.text_norm.weight", "Qwen-Image 2.1"), ("transformer_blocks.0.img_mod.1.weight", "Qwen-Image"),
     ("head.modulation", "Wan"), ("double_stream_blocks.0.block.adaLN_modulation.1.bias", "HiDream"), ("double_layers.0.attn.w1q.weight", "AuraFlow"),
     ("txt_in.individual_token_refiner.blocks.0.adaLN_modulation.1.bias", "HunyuanVideo"), ("patchify_proj.weight", "LTX-Video"),
-    ("blocks.0.cross_attn.q_linear.weight", "Sana or PixArt"), ("net.x_embedder.proj.1.weight", "Cosmos or Anima"),
+    ("blocks.0.mlp.inverted_conv.conv.weight", "Sana"), ("blocks.0.cross_attn.q_linear.weight", PIXART), ("net.x_embedder.proj.1.weight", "Cosmos or Anima"),
     ("clip_txt_mapper.weight", "Stable Cascade"),
 )  # fmt: skip
 """Hearth does not have these families; each one's denoiser is told by a tensor."""

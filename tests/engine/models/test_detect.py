@@ -115,6 +115,14 @@ OTHERS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         "detect.other-family",
         {"model.diffusion_model.input_blocks.0.0.weight": (32, 4, 3, 3), "conditioner.embedders.0.model.text_projection": (4, 4)},
     ),
+    "PixArt": (
+        "detect.folder-only",
+        {"blocks.0.cross_attn.q_linear.weight": (2, 2), "blocks.0.mlp.fc1.weight": (2, 2), "y_embedder.y_proj.fc1.weight": (2, 2)},
+    ),
+    "Sana": (
+        "detect.other-family",
+        {"blocks.0.cross_attn.q_linear.weight": (2, 2), "blocks.0.mlp.inverted_conv.conv.weight": (2, 2, 1, 1)},
+    ),
     "Playground 2.5": ("detect.other-family", {**SDXL, "edm_mean": (1, 4, 1, 1), "edm_std": (1, 4, 1, 1)}),
     "CosXL": ("detect.other-family", {**SDXL, "edm_vpred.sigma_max": (1,), "edm_vpred.sigma_min": (1,)}),
     "Qwen-Image": ("detect.other-family", {"transformer_blocks.0.img_mod.1.weight": (2, 2)}),

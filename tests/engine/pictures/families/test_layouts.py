@@ -415,6 +415,7 @@ TABLE = (
     Row("sdxl", "GGUF", as_gguf, slow=True),
     Row("sdxl", "kohya's LoRA, both parts", lora_named(name_as_kohya_xl, LORA, alpha=True)),
     Row("pixart-sigma", "diffusers folder", as_saved, slow=True),
+    Row("pixart-sigma", "single file", holding({"blocks.0.cross_attn.q_linear.weight": (2, 2)}), "detect.folder-only", "PixArt-Sigma"),
     Row("sd3", "diffusers folder", as_saved, slow=True),
     Row("sd3", "all in one", as_one_file),
     Row("sd3", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
