@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
@@ -78,6 +79,8 @@ SETTINGS_MOST_BYTES: Final = 64 << 10
 """Another program's settings may have so many bytes."""
 DATABASE_MOST_BYTES: Final = 256 << 20
 ROWS_MOST: Final = 20_000
+REVISIONS_MOST: Final = 50
+"""So many revisions of one repository are looked at."""
 _STEPS_MOST: Final = 50
 """A query ends after so many times 100,000 of SQLite's steps: a database may hold a view that never ends."""
 _INVOKE_ROLES: Final[Mapping[object, Role]] = {
@@ -276,14 +279,20 @@ def _list_snapshots(hub: Path) -> list[tuple[Role, Path, str]]:
 
 
 def find_snapshot(folder: Path) -> Path | None:
-    """Return the newest revision in a repository's folder of the hub's cache; None for any other folder."""
-    try:
+    """Return the newest revision in a repository's folder of the hub's cache, or its only one, if it was fetched by another name; None for
+    any other folder."""
+    snapshots = folder / "snapshots"
+    with suppress(OSError, ValueError):
         with open_regular(folder / "refs/main") as opened:
             revision = opened.read(100).decode("ascii").strip()
-        snapshot = folder / "snapshots" / revision
-        return snapshot if revision.isalnum() and snapshot.is_dir() else None
-    except (OSError, ValueError):
-        return None
+        if revision.isalnum() and (snapshots / revision).is_dir():
+            return snapshots / revision
+    with suppress(OSError):
+        found = (
+            [each for each in islice(snapshots.iterdir(), REVISIONS_MOST) if each.is_dir()] if folder.name.startswith("models--") else []
+        )
+        return found[0] if len(found) == 1 else None
+    return None
 
 
 def name_repo(folder: Path) -> str:

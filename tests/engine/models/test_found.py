@@ -17,7 +17,7 @@ from app.base.paths import home as new_home
 from app.compat.machine.pretended import MACHINES, machine
 from app.engine.models import catalog
 from app.engine.models.found import Finder, Kept, list_kept
-from app.engine.models.other_tools import Places, Tool, find_tools, list_places
+from app.engine.models.other_tools import Places, Tool, find_snapshot, find_tools, list_places
 from app.engine.models.planned import make_plan
 
 SD15 = {
@@ -281,3 +281,20 @@ def test_a_folder_of_the_hubs_cache_is_its_newest_revision(tmp_path: Path) -> No
 
 def test_kept_counts_by_what_a_program_says() -> None:
     assert str(Kept("ComfyUI", Path("x"), ()).words) == "ComfyUI (0 models, 0 LoRAs)"
+
+
+def test_a_repository_fetched_by_a_commit_or_a_branch_is_its_only_revision(tmp_path: Path) -> None:
+    """The hub's library then writes refs/BRANCH, or none at all."""
+    repository = tmp_path / "hub/models--somebody--model"
+    first = repository / "snapshots/abc123"
+    first.mkdir(parents=True)
+    (first / "model_index.json").write_text("{}")
+    assert find_snapshot(repository) == first
+    assert [each.named for each in find_tools(Places((), hub=tmp_path / "hub"))] == [(("model", first, "somebody/model"),)]
+    (repository / "snapshots/def456").mkdir()
+    assert find_snapshot(repository) is None, "which of the two is meant, nobody says"
+    (repository / "refs").mkdir()
+    (repository / "refs/main").write_text("def456")
+    assert find_snapshot(repository) == repository / "snapshots/def456"
+    (tmp_path / "plain/snapshots/abc123").mkdir(parents=True)
+    assert find_snapshot(tmp_path / "plain") is None
