@@ -237,12 +237,12 @@ def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path
     table = Table(tmp_path, state=EngineState(ready=True))
     waiting: list[Any] = ["too large"]
     table.waiting = waiting
-    with mock.patch.object(table.spreader._room, "waits", side_effect=lambda job: job == "too large"):
-        assert table.spreader._is_idle_here()
+    with mock.patch.object(table.spreader._room, "waits", side_effect=lambda job, machines: job == "too large"):
+        assert table.spreader._is_idle_here(table.machines)
         waiting.append("small")
-        assert not table.spreader._is_idle_here()
+        assert not table.spreader._is_idle_here(table.machines)
         table.keeper.state = EngineState(ready=True, job="running")
-        assert not table.spreader._is_idle_here()
+        assert not table.spreader._is_idle_here(table.machines)
     assert table.keeper.leaves == table.spreader._room.pass_over
     table.spreader.start().close()
     assert table.keeper.leaves("too large") is False, "the engine here does it all"

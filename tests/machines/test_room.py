@@ -225,8 +225,8 @@ def test_who_failed_at_a_job_does_not_get_it_again(table: Table) -> None:
 
 
 def test_what_stays_here_needs_no_list_of_machines(table: Table) -> None:
-    assert not table.room.pass_over(table.job(replace(LARGE, guide="a.png", control="c"))) and not table.lists
-    assert table.room.pass_over(table.job(LARGE)) and table.lists == 1
+    for request, lists in ((replace(LARGE, guide="a.png", control="c"), 0), (LARGE, 1)):
+        assert table.room.pass_over(table.job(request)) is bool(lists) and table.lists == lists
 
 
 def test_where_nobody_can_do_it_that_is_said(table: Table) -> None:

@@ -149,7 +149,7 @@ class Workers:
 
     async def _carry_out(self, id_: str, address: str, body: str, files: dict[str, str]) -> None:
         """Dask does the task on this worker alone: whoever gave it takes it back from one that is gone."""
-        task, event, kept = self._tasks[id_], None, {}
+        task, event, kept = self._tasks[id_], None, dict[str, str]()
         self._pipe.tell("placed", id=id_, machine=task.machine)
         try:
             for path in files.values():
