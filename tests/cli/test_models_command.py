@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,11 +119,12 @@ def test_where_size_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert json.loads(capsys.readouterr().out) == {"id": "dia-1.6b", **told}
     assert main(["models", "remove", "dia-1.6b", "--home", str(tmp_path)]) == 0
     assert "2.0 MB were freed" in capsys.readouterr().out
-    for act, told in (("where", {"folder": None}), ("size", {"bytes": 0}), ("remove", {"removed": False, "freed_bytes": 0})):
+    nothing: dict[str, dict[str, Any]] = {"where": {"folder": None}, "size": {"bytes": 0}, "remove": {"removed": False, "freed_bytes": 0}}
+    for act, absent in nothing.items():
         assert main(["models", act, "sd15", "--home", str(tmp_path)]) == 0
         assert "is not installed" in capsys.readouterr().out, act
         assert main(["models", act, "sd15", "--json", "--home", str(tmp_path)]) == 0
-        assert json.loads(capsys.readouterr().out) == {"id": "sd15", **told}
+        assert json.loads(capsys.readouterr().out) == {"id": "sd15", **absent}
     assert not list((tmp_path / "models").glob("models--*"))
 
 

@@ -368,7 +368,10 @@ def test_the_loras_of_a_graph_are_those_that_lead_to_its_sampler(loader: dict[st
 
 
 def test_loras_in_a_row_and_of_a_guider_are_all_read() -> None:
-    more = {"class_type": "LoraLoaderModelOnly", "inputs": {"lora_name": "ice.safetensors", "strength_model": 0.5, "model": ["10", 0]}}
+    more: dict[str, Any] = {
+        "class_type": "LoraLoaderModelOnly",
+        "inputs": {"lora_name": "ice.safetensors", "strength_model": 0.5, "model": ["10", 0]},
+    }
     row = {**COMFY, "9": more, "3": {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "model": ["9", 0]}}}
     assert foreign_settings.read_comfyui(json.dumps(row)).request.loras == (Lora("ink.safetensors"), Lora("ice.safetensors", 0.5))
     guided = {**FLUX, "9": {**more, "inputs": {**more["inputs"], "model": ["12", 0]}}, "22": {
