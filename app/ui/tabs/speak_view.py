@@ -220,7 +220,7 @@ def script_view(
         "nonverbals": sorted(limits.nonverbals),
         "tags": list_tags(found_out, limits),
         "transcript": limits.needs_transcript,
-        "imitates": limits.imitates,
+        "imitates": limits.imitates and (person.owner or limits.own_voices is None),  # a guest has no voice of its own to bring
         "model": chosen.id if chosen else "",
         "cast": with_book(desk, cast_view(desk, text, found_out, limits, cast), chosen.id if chosen else model, cast, person),
         "changed": changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else "",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from app.ui.state.person import OWNER
+from app.ui.state.person import NOBODY, OWNER
 from app.ui.tabs import speak, speak_view
 from tests.support.cached_pockets import put_phonon
 from tests.support.guests import desk_at
@@ -29,5 +29,7 @@ def test_what_a_voice_is_given_to_read_is_shown_before_it_speaks(tmp_path: Path)
         shown = speak_view.script_view(desk, text, "phonon-31m", OWNER, "en")["turns"]
         assert [turn["text"] for turn in shown] == ["It cost $5.20 in 1999.", "So it did."], "as it is written"
         assert [turn["said"] for turn in shown] == ["It cost five dollars and twenty cents in nineteen ninety nine.", ""]
+        assert speak_view.script_view(desk, text, "starter-voice", OWNER, "en")["imitates"], "what it spoke itself can be brought back"
+        assert not speak_view.script_view(desk, text, "starter-voice", NOBODY, "en")["imitates"], "a guest's recording would be refused"
         starter = speak_view.script_view(desk, text, "starter-voice", OWNER, "en")["turns"]
         assert "nineteen ninety nine" in starter[0]["text"] and not starter[0]["said"]
