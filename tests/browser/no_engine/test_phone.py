@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.no_engine.test_play_all import SPOKEN
 from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -47,6 +48,21 @@ def test_results_are_sent_on_by_the_phones_own_sheet(phone: Page) -> None:
     assert {".png": "image/png", ".wav": "audio/wav"}[name[-4:]] == kind and whole
     expect(send).to_be_enabled()
     assert not shut_out(phone)
+
+
+def test_what_is_made_comes_into_view_and_stays_there(phone: Page) -> None:
+    """The voices of a cast came above it after the page had been scrolled, and a guest saw nothing of what was spoken."""
+    phone.evaluate(SPOKEN, None)
+    phone.fill("#speak-text textarea", "[S1] Hello.")
+    phone.locator("#speak-go").click()
+    more = {"share": 0.5, "pace": 1.0, "said": [], "end": None, "doing": "", "place": 0, "results": []}
+    parts = [{"index": 0, "text": "[S1] Hello.", "state": "now", "seconds": 0.5}]
+    phone.evaluate(SPOKEN, {"job": "first", "parts": parts, **more})
+    made = phone.locator("#h-parts")
+    expect(made).to_be_in_viewport()
+    expect(made).to_contain_text("Hello.")
+    phone.evaluate("document.querySelector('#h-parts').before(Object.assign(document.createElement('div'), { style: 'height: 900px' }))")
+    expect(made).to_be_in_viewport()
 
 
 def test_the_menu_of_a_creation_opens_within_the_screen(phone: Page) -> None:

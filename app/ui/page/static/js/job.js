@@ -91,11 +91,25 @@ area(".h-keys", (element) => {
   text(stops, t("job.stops", "stops"));
 });
 
-// On narrow screens, scroll the result into view once a job starts.
+// On narrow screens, scroll the result into view once a job starts; and again until it ends or somebody touches the page, as what comes into the page
+// above it, the voices of a cast say, pushes it down.
+let /** @type {{ tab: StartTab, before?: string } | null} */ sought = null;
+/** @param {StartTab} tab */
+function seek(tab) {
+  const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");
+  if (made && made.getBoundingClientRect().top > 0.7 * innerHeight) made.scrollIntoView({ block: "center", behavior: "smooth" });
+}
 onPage("click", (event) => {
   const tab = /** @type {StartTab | undefined} */ (event.target.closest?.("#speak-go, #paint-go")?.id.slice(0, 5));
   if (!tab) return;
   document.querySelector(`button#${buttons[tab].stop}`).disabled = false;
-  const made = document.querySelector(tab === "speak" ? "#h-parts" : "#h-canvas");
-  if (made && made.getBoundingClientRect().top > innerHeight - 80) made.scrollIntoView({ block: "center", behavior: "smooth" });
+  sought = { tab, before: live.state[tab === "speak" ? "speech" : "picture"]?.job };
+  seek(tab);
 });
+area("#h-parts, #h-canvas", (_, { speech, picture }) => {
+  const view = sought?.tab === "speak" ? speech : picture;
+  if (!sought || !view || view.job === sought.before) return;
+  seek(sought.tab);
+  if (view.end) sought = null;
+});
+for (const touch of /** @type {(keyof DocumentEventMap)[]} */ (["pointerdown", "wheel", "keydown"])) onPage(touch, () => (sought = null));
