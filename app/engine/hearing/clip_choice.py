@@ -19,6 +19,7 @@ PAUSE_S: Final = 0.2
 BONUS: Final = 0.15
 """A stretch that begins, or ends, with a sentence or in a pause is worth so much more, where a word's certainty is from 0 to 1."""
 NOISY_DB, QUIET_DB, CLIPPED = 15.0, -38.0, 0.001
+OPENS, CLOSES, MARKS = frozenset("[(*"), frozenset("])*"), " .,!?"
 ENDS: Final = (".", "?", "!", "\u3002", "\uff1f", "\uff01")
 
 
@@ -30,9 +31,10 @@ class Clip:
     notes: tuple[Sentence, ...]
 
 
-def choose_clip(words: Sequence[Word], samples: Samples, rate: int) -> Clip | None:
+def choose_clip(heard: Sequence[Word], samples: Samples, rate: int) -> Clip | None:
     """Return the stretch of 5 to 10 seconds that a recogniser is surest of and that begins and ends in a pause; of a shorter recording all
     words. None where no word is heard."""
+    words = list_spoken(heard)
     if not words:
         return None
     spans = [(first, last) for first in range(len(words)) for last in _list_ends(words, first)] or [(0, len(words))]
@@ -44,6 +46,17 @@ def choose_clip(words: Sequence[Word], samples: Samples, rate: int) -> Clip | No
     end_s = min((chosen[-1].end_s + after_s) / 2 if last < len(words) else after_s, chosen[-1].end_s + AROUND_S)
     kept = samples[int(begin_s * rate) : int(end_s * rate)]
     return Clip(begin_s, end_s, join_words([word.text for word in chosen]), judge(kept, samples, words, rate))
+
+
+def list_spoken(heard: Sequence[Word]) -> list[Word]:
+    """Return the words that somebody says: recognisers write what else sounds in brackets or as notes, "[Music]" or "\u266a"."""
+    kept, told = list[Word](), False
+    for word in heard:
+        told = told or word.text.lstrip()[:1] in OPENS
+        if not told and any(each.isalnum() for each in word.text):
+            kept.append(word)
+        told = told and word.text.rstrip(MARKS)[-1:] not in CLOSES
+    return kept
 
 
 def _list_ends(words: Sequence[Word], first: int) -> list[int]:
@@ -76,7 +89,11 @@ def judge(kept: Samples, whole: Samples, words: Sequence[Word], rate: int) -> tu
     if loud_db < QUIET_DB:
         notes.append(say_to_all("clip.quiet", "The recording is very quiet. Record it again closer to the microphone."))
     if silent.any() and loud_db - _measure_db(whole[silent]) < NOISY_DB:
-        notes.append(say_to_all("clip.noisy", "The recording is noisy, and the voice will be too. Record it where it is quieter."))
+        notes.append(
+            say_to_all(
+                "clip.noisy", "There is noise or music in the recording, and the voice will have it, too. Record it where it is quieter."
+            )
+        )
     return tuple(notes)
 
 

@@ -7,9 +7,12 @@ import pytest
 
 from app.engine.hearing.clip_choice import choose_clip
 from app.engine.hearing.heard import Word
+from app.engine.speech.sound import sound
+from tests.support.places import TOP
 
 RATE = 8000
 WORD_S, GAP_S = 0.4, 0.1
+STARTER = TOP / "assets/starter/voice"
 
 
 def record(count: int, unsure: range = range(0), loud: float = 0.1, noise: float = 0.0005) -> tuple[list[Word], np.ndarray]:
@@ -50,3 +53,53 @@ def test_what_is_not_fit_is_told(more: dict[str, float], key: str) -> None:
     words, samples = record(30, **more)  # type: ignore[arg-type]
     clip = choose_clip(words, samples, RATE)
     assert clip is not None and [note.key for note in clip.notes] == [key]
+
+
+def play_chords(seconds: float, rate: int) -> sound.Samples:
+    """Return a chord after another, each with its overtones, struck twice a second: as a piano under a voice, or alone."""
+    times, chords = np.arange(int(seconds * rate)) / rate, ((220, 277, 330), (196, 247, 294), (175, 220, 262), (165, 208, 247))
+    notes = np.stack([sum(np.sin(2 * np.pi * each * over * times) / over for each in chord for over in (1, 2, 3)) for chord in chords])
+    played: sound.Samples = (
+        notes[(times // 0.5).astype(int) % len(chords), np.arange(len(times))] * np.exp(-2 * (times % 0.5)) / 6
+    ).astype(np.float32)
+    return played
+
+
+def test_music_under_a_voice_is_told_of_and_the_words_are_kept() -> None:
+    voice, rate = sound.read(STARTER / "voices/anna.ogg")
+    said = [
+        "Hello,",
+        "I",
+        "am",
+        "Anna,",
+        "one",
+        "of",
+        "the",
+        "voices",
+        "that",
+        "come",
+        "with",
+        "Hearth.",
+        "I",
+        "read",
+        "whatever",
+        "you",
+        "write.",
+    ]
+    still = np.zeros(rate, np.float32)
+    samples, step = np.concatenate([still, voice, still]), len(voice) / rate / len(said)
+    words = [Word(word, 1 + place * step, 1 + (place + 1) * step - 0.01, 0.8) for place, word in enumerate(said)]
+    plain = choose_clip(words, samples, rate)
+    chords = np.float32(0.3) * play_chords(len(samples) / rate, rate)[: len(samples)]
+    mixed = choose_clip(words, samples + chords, rate)
+    assert plain is not None and mixed is not None and plain.text == mixed.text == " ".join(said)
+    assert plain.notes == () and [note.key for note in mixed.notes] == ["clip.noisy"] and "music" in str(mixed.notes[0])
+
+
+@pytest.mark.parametrize("heard", ["[Music]", "(upbeat piano music)", "\u266a \u266a\u266a", "*music* [Applause]."])
+def test_in_music_alone_nobody_speaks(heard: str) -> None:
+    words = [Word(word, float(place), place + 0.9, 0.4) for place, word in enumerate(heard.split())]
+    assert choose_clip(words, play_chords(8.0, RATE), RATE) is None
+    after = [*words, Word("Well,", 9.0, 9.4, 0.9), Word("hello.", 9.5, 9.9, 0.9)]
+    clip = choose_clip(after, play_chords(11.0, RATE), RATE)
+    assert clip is not None and clip.text == "Well, hello.", "what is said behind it is kept"
