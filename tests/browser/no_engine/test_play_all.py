@@ -24,6 +24,11 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 RATE = 16_000
+SPEECH = {
+    "share": 0.5, "pace": 1.0, "said": [], "end": None, "doing": "", "place": 0, "results": [], "before": False, "cast": [], "taken": "", "book": {},
+    "listening": {"state": "", "share": 0.0, "trouble": ""},
+}  # fmt: skip
+"""A script that is spoken, as the page is told of it, but for its job and its parts."""
 
 
 SPOKEN = """(speech) => {
@@ -61,8 +66,7 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
         return {"index": index, "text": f"[S1] Part {index}.", "state": state, **more}
 
     def speak(*parts: dict[str, Any], end: dict[str, Any] | None = None) -> None:
-        more = {"share": 0.5, "pace": 1.0, "said": [], "end": end, "doing": "", "place": 0, "results": []}
-        page.evaluate(SPOKEN, {"job": "follow", "parts": list(parts), **more})
+        page.evaluate(SPOKEN, {**SPEECH, "job": "follow", "parts": list(parts), "end": end})
 
     go(page, "speak")
     button = page.locator("#h-parts .h-all button")
@@ -77,6 +81,13 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
     expect(page.locator("#h-parts .h-all")).to_be_hidden()
     told = ["0?after=0&gain=0", "0?after=0.5&gain=2.5", "1?after=0&gain=2.5", "1?after=0.5&gain=2.5", "2?after=0&gain=2.5"]
     assert fetched == told, "each goes on where it was heard, as loud as before"
+    fetched.clear()
+    speak(part(0, "done"), part(1, "now", 1), part(2, "waits"))
+    button.click()
+    expect(page.locator("#h-parts .h-heard-now")).to_contain_text("Part 1.")
+    page.evaluate(SPOKEN, {**SPEECH, "job": "next", "parts": [part(0, "now")]})
+    expect(page.locator("#h-parts .h-all")).to_be_hidden()
+    assert fetched[-1].startswith("2?after=0&"), "a book goes on to its next chapter, and this one is heard to its end"
     page.unroute("**/hearth/heard/**")
     page.evaluate("window.fetch = window.asked")
 
@@ -184,8 +195,7 @@ def test_a_long_script_leaves_the_buttons_in_view(page: Page) -> None:
     """With 68 parts the page grew to 6,000 pixels, and Speak and Stop scrolled away."""
     go(page, "speak")
     parts = [{"index": each, "text": f"[S1] Part {each}.", "state": "waits"} for each in range(70)]
-    more = {"share": 0.0, "pace": 1.0, "said": [], "end": None, "doing": "", "place": 0, "results": []}
-    page.evaluate(SPOKEN, {"job": "long", "parts": parts, **more})
+    page.evaluate(SPOKEN, {**SPEECH, "job": "long", "parts": parts})
     last = page.locator("#h-parts .h-part").last
     expect(last).to_be_attached()
     last.scroll_into_view_if_needed()

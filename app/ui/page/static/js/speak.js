@@ -21,7 +21,7 @@ const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
 const SUBTITLES = ["srt", "vtt"], WORDS = { "srt-words": () => t("sound.srt-words", "srt, word by word"), "vtt-words": () => t("sound.vtt-words", "vtt, word by word") };
 
 /** @typedef {import("./edit.js").Line} Line */
-let /** @type {{ on: boolean, at: number, gain: number, job?: string, stop: () => void } | null} */ player = null;
+let /** @type {{ on: boolean, at: number, gain: number, job?: string, parts: PartView[], stop: () => void } | null} */ player = null;
 
 // The script box.
 const box = () => document.querySelector("#speak-text textarea");
@@ -111,6 +111,7 @@ function hear(first, on = false, context = new AudioContext()) {
     at: first,
     gain: 0, // of the joined file, once it is known
     job: live.state.speech?.job,
+    parts: live.state.speech?.parts ?? [],
     stop() {
       if (player === mine) player = null;
       context.close();
@@ -150,10 +151,12 @@ function hear(first, on = false, context = new AudioContext()) {
 
   async function playPart() {
     for (let heard = 0, known = 0, begun = null; ; await rest()) {
-      const { job, parts, end } = live.state.speech ?? {}, part = parts?.[mine.at];
-      if (player !== mine || job !== mine.job || !part || (end && part.state !== "done")) return false;
+      const { job, parts, end } = live.state.speech ?? {}, gone = on && job !== mine.job; // a book goes on with its next chapter while this one is heard
+      if (!gone) mine.parts = parts ?? [];
+      const part = mine.parts[mine.at];
+      if (player !== mine || (job !== mine.job && !gone) || !part || (end && !gone && part.state !== "done")) return false;
       if (on && early()) continue;
-      const done = part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces?.[0] !== begun;
+      const done = gone || part.state === "done", count = part.pieces?.length ?? 0, anew = begun !== null && count && part.pieces?.[0] !== begun;
       begun ??= part.pieces?.[0] ?? null;
       if (on && (done || count > known)) heard = await playJoined(part, heard);
       else if (done) await play(await fetch(part.url ?? ""), heard);
@@ -164,7 +167,7 @@ function hear(first, on = false, context = new AudioContext()) {
   }
 
   async function follow() {
-    while ((await playPart()) && on && mine.at + 1 < (live.state.speech?.parts.length ?? 0)) {
+    while ((await playPart()) && on && mine.at + 1 < mine.parts.length) {
       mine.at += 1;
       drawHeard();
     }
@@ -294,7 +297,7 @@ function drawPart(row, part, end, pace) {
 
 /** @param {any} row */
 function drawLive(row) {
-  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index && row.spoken.state !== "draft", listening = heard && !player?.on;
+  const chip = row.querySelector(".h-live"), heard = player?.at === row.spoken.index && player?.job === live.state.speech?.job && row.spoken.state !== "draft", listening = heard && !player?.on;
   row.classList.toggle("h-heard-now", heard);
   chip.hidden = !listening && !(row.spoken.state === "now" && row.spoken.pieces?.length);
   text(chip, listening ? t("part.pause", "Stop") : t("part.listen", "Listen live"));
@@ -302,7 +305,7 @@ function drawLive(row) {
 }
 
 /** @param {{ spoken: Line }} row */
-const listen = ({ spoken }) => (player?.at === spoken.index && !player.on ? player.stop() : hear(spoken.index));
+const listen = ({ spoken }) => (player?.at === spoken.index && player.job === live.state.speech?.job && !player.on ? player.stop() : hear(spoken.index));
 
 // Word by word, once a recogniser has found when each is said. The player stays: it may be sounding.
 /** @param {HTMLElement} element @param {SoundView} result */
