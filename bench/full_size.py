@@ -89,10 +89,10 @@ def write_vibevoice(folder: Path, layers: int | None = None) -> Path:
     return folder
 
 
-def write_picture(family: str, folder: Path, dtype: torch.dtype = torch.float16) -> Path:
-    """Write SD 1.5 or SDXL with a tokenizer of single letters, in the precision in which they are published."""
+def write_picture(family: str, folder: Path, dtype: torch.dtype = torch.float16, **own: Any) -> Path:
+    """Write SD 1.5 or SDXL with a tokenizer of single letters, in the precision in which they are published. `own`: more settings of its UNet."""
     with _default_dtype(dtype), no_init_weights():
-        pipe = PIPELINES[family]()
+        pipe = PIPELINES[family](**own)
     for part in pipe.components.values():
         if isinstance(part, torch.nn.Module):
             draw(part.eval())
@@ -130,12 +130,12 @@ def draw(model: torch.nn.Module) -> torch.nn.Module:
     return model.requires_grad_(False)
 
 
-def make_sd15() -> Any:
+def make_sd15(**own: Any) -> Any:
     return libraries.diffusers.StableDiffusionPipeline(
         vae=_make_vae(sample_size=512),
         text_encoder=_make_clip(768, 12, 12),
         tokenizer=_make_tokenizer(),
-        unet=libraries.diffusers.UNet2DConditionModel(sample_size=64, cross_attention_dim=768, attention_head_dim=8),
+        unet=libraries.diffusers.UNet2DConditionModel(sample_size=64, cross_attention_dim=768, attention_head_dim=8, **own),
         scheduler=libraries.diffusers.PNDMScheduler(
             beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1, skip_prk_steps=True
         ),
@@ -145,7 +145,7 @@ def make_sd15() -> Any:
     )
 
 
-def make_sdxl() -> Any:
+def make_sdxl(**own: Any) -> Any:
     return libraries.diffusers.StableDiffusionXLPipeline(
         vae=_make_vae(sample_size=1024, scaling_factor=0.13025),
         text_encoder=_make_clip(768, 12, 12),
@@ -165,6 +165,7 @@ def make_sdxl() -> Any:
             addition_embed_type="text_time",
             addition_time_embed_dim=256,
             projection_class_embeddings_input_dim=2816,
+            **own,
         ),
         scheduler=libraries.diffusers.EulerDiscreteScheduler(
             beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012, steps_offset=1
