@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.engine.session.release_memory import release
+from app.engine.models.loading.release_memory import release
 
 GIB: Final = 1 << 30
 _LEFT_OUT: Final = 600 << 20

@@ -8,8 +8,8 @@ from app.base.trouble import Trouble
 from app.compat.machine.verdicts import Verdicts
 from app.compat.planning.types import Chunk, Plan
 from app.engine.jobs.control import Dial
+from app.engine.models.loading.release_memory import release
 from app.engine.models.planned import note_refused_chunk
-from app.engine.session.release_memory import release
 
 
 class LivePlan:

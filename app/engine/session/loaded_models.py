@@ -21,8 +21,8 @@ from app.engine.jobs.events import Event, Loading, Note, Unloaded
 from app.engine.kinds import KINDS
 from app.engine.models import on_disk
 from app.engine.models.loading.loaded import LoadedModel
+from app.engine.models.loading.release_memory import release
 from app.engine.models.model import SMALL_PARAMETERS, Model, ModelKind
-from app.engine.session.release_memory import release
 
 READ_WITH: Final[Mapping[ModelKind, str]] = {"hearing": "app.engine.hearing.ears.ear", "seeing": "app.engine.pictures.run.eyes"}
 """These modules load what makes nothing itself, as a kind's does its models."""

@@ -14,8 +14,8 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import Subject, Verdict, learn
 from app.compat.selftest import run
 from app.compat.selftest.probes import Probe
+from app.engine.models.loading.release_memory import release
 from app.engine.models.voice_families import FAMILIES
-from app.engine.session.release_memory import release
 
 SKIPPED: Final = "HEARTH_SKIP_CHECK"
 """With this environment variable nothing is checked in idle time. The tests start hundreds of engines."""

@@ -31,6 +31,7 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import Describe, Enlarge, Hear, MaintenanceTask, Pick, SelfTest, Tune
 from app.engine.kinds import check, kind_of
 from app.engine.models import catalog, on_disk
+from app.engine.models.loading.release_memory import release
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 from app.engine.models.pretended_device import use_real_device
@@ -39,7 +40,6 @@ from app.engine.session.idle_measuring import measure_while_idle
 from app.engine.session.live_plan import LivePlan
 from app.engine.session.loaded_models import THREADS, ModelHolder
 from app.engine.session.machine_check import MachineCheck
-from app.engine.session.release_memory import release
 from app.engine.session.run_errors import classify_fault, describe_failure
 
 FALLBACKS_AFTER_DEATH = 2

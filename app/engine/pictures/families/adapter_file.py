@@ -17,6 +17,7 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import Plan, Precision
 from app.engine.models.adapters import Adapter, ImageEncoder, name_adapter
 from app.engine.models.loading import weights_complete
+from app.engine.models.loading.release_memory import release
 from app.engine.models.model_folder import check_part
 from app.engine.pictures.families import placement
 
@@ -67,12 +68,17 @@ def load_adapter(adapter: Adapter, unet: Any, dtype: torch.dtype, device: torch.
 @torch.no_grad()
 def read_picture(encoder: ImageEncoder, adapter: Adapter, picture: Image.Image, plan: Plan) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what an adapter takes of a picture, and of none, on the processor in float32. The encoder leaves the memory again: it is asked once."""
-    loaded = _load_encoder(encoder, plan)
-    pixels = _scale(picture, loaded.config.image_size)
+    seen = _ask(_load_encoder(encoder, plan), adapter, picture)
+    release()
+    return seen
+
+
+def _ask(encoder: Any, adapter: Adapter, picture: Image.Image) -> tuple[torch.Tensor, torch.Tensor]:
+    pixels = _scale(picture, encoder.config.image_size)
     if adapter.reads == "whole":
-        seen = loaded(pixels).image_embeds
+        seen = encoder(pixels).image_embeds
         return seen, torch.zeros_like(seen)
-    return tuple(loaded(each, output_hidden_states=True).hidden_states[-2] for each in (pixels, torch.zeros_like(pixels)))
+    return tuple(encoder(each, output_hidden_states=True).hidden_states[-2] for each in (pixels, torch.zeros_like(pixels)))
 
 
 def _load_encoder(encoder: ImageEncoder, plan: Plan) -> Any:

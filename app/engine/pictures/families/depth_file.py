@@ -15,6 +15,7 @@ from app.base.trouble import Trouble
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.loading import from_pretrained, weights_complete
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.loading.release_memory import release
 from app.engine.models.model_folder import check_part
 
 SIDE: Final = 518
@@ -33,6 +34,7 @@ def see_depth(folder: Path, picture: Image.Image) -> Image.Image | None:
     """Return a map as large as the picture: white is near, black is far. None where all is as far away. The model is asked once, on the processor in
     float32, and leaves the memory again."""
     seen = _load(folder)(_scale(picture)).predicted_depth[0]
+    release()
     if not bool(torch.isfinite(seen).all()):
         raise NumbersBroke(0)
     fitted = np.asarray(Image.fromarray(seen.numpy()).resize(picture.size, Image.Resampling.BICUBIC))

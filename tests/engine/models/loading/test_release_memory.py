@@ -11,7 +11,7 @@ pytestmark = pytest.mark.long
 
 PROGRAM = """
 import psutil, torch
-from app.engine.session.release_memory import release
+from app.engine.models.loading.release_memory import release
 def held(): return psutil.Process().memory_info().rss >> 20
 size = 24 << 20
 for _ in range(3):  # glibc learns from the first free that such blocks come often, and keeps the next
