@@ -49,6 +49,37 @@ def test_no_test_changes_the_time_of_all_threads() -> None:
     assert [path.name for path in (TOP / "tests").rglob("*.py") if changed.search(path.read_text("utf-8"))] == []
 
 
+WAITS = {"sleep", "wait_for_timeout"}
+LIKELY = re.compile(r"\.(sleep|wait_for_timeout)\(|\.(wait|join)\([0-9]*\.")
+MAY_WAIT = {
+    "tests/browser/test_window_looks.py": "it measures what an open page costs in a second",
+    "tests/machines/cluster/test_heartbeats.py": "what must not come with dask's heartbeats, of which nobody is told",
+    "tests/machines/cluster/test_floods.py": "a bad helper's own pace",
+    "tests/machines/test_spreading.py": "between a beginning and its stop, sixty moments are tried",
+}
+"""Tests may wait for a fixed time in these files alone. Any other waits for something: `until`, `pass_turns` and `WatchedLock` in
+tests/support/waiting.py, `until_seen` and `pass_looks` in tests/support/window.py."""
+
+
+def list_waits(node: ast.AST, within: int = 0) -> Iterator[ast.Call]:
+    """List the calls that wait for a fixed time. A function within a function stands in for something slow, and may; a coroutine is the test."""
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and within < 2:
+            first = each.args[0].value if each.args and isinstance(each.args[0], ast.Constant) else None
+            if (each.func.attr in WAITS and first != 0) or (each.func.attr in {"wait", "join"} and isinstance(first, float)):
+                yield each
+        yield from list_waits(each, within + isinstance(each, (ast.FunctionDef, ast.Lambda)))
+
+
+def test_no_test_waits_for_a_fixed_time() -> None:
+    """Whether nothing happens is seen by what comes after it, not by the time that passed, which is too short on a busy machine."""
+    tests = [path for path in (TOP / "tests").rglob("test_*.py") if "endurance" not in path.parts]
+    looked = [path for path in tests if LIKELY.search(path.read_text("utf-8"))]
+    waiting = {path.relative_to(TOP).as_posix(): lines for path in looked if (lines := [each.lineno for each in list_waits(tree_of(path))])}
+    assert not {name: lines for name, lines in waiting.items() if name not in MAY_WAIT}
+    assert MAY_WAIT.keys() <= waiting.keys()
+
+
 @pytest.mark.parametrize(
     "command",
     [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=[pytest.mark.long, pytest.mark.slow])],

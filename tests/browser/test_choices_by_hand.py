@@ -15,7 +15,7 @@ from app.compat.machine.hardware import probe
 from app.compat.machine.verdicts import Subject, Verdict, learn, load
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
-from tests.support.window import LOADING_MS, Open, Visit, choose, go, needs_chromium, unfold
+from tests.support.window import LOADING_MS, Open, Visit, choose, go, needs_chromium, pass_looks, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -105,7 +105,7 @@ def test_a_choice_that_cannot_work_says_so_and_changes_nothing(tinkerer: Page, o
     kernels(page, "efficient")
     expect(page.locator("#machine-objections")).to_contain_text('The setting "kernels: efficient" cannot work')
     page.click("#machine-use")
-    page.wait_for_timeout(500)
+    pass_looks(page)
     assert page.locator("#machine-objections button").locator("visible=true").count() == 0
     assert (chosen(page, "kernels"), opened.settings().get("choice")) == (before, kept)
     kernels(page)
@@ -133,5 +133,5 @@ def test_the_self_test_runs_by_its_button(visit: Visit, opened: Open) -> None:
     page.click("#machine-test")
     row.get_by_role("button", name="Stop").click(timeout=LOADING_MS)
     expect(row).to_contain_text("stopped")
-    page.wait_for_timeout(1500)  # once the page has looked again
+    pass_looks(page)
     expect(page.locator("#h-words .h-badge")).to_have_text(before)  # a stop takes back nothing that was found

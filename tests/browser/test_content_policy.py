@@ -14,8 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from tests.support.both_servers import served
-from tests.support.waiting import until
-from tests.support.window import WAIT_MS, go, needs_chromium, unfold
+from tests.support.window import WAIT_MS, go, needs_chromium, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
@@ -73,7 +72,7 @@ def test_the_owners_page(page: Page, opened: tuple[Desk, str, Share], tmp_path: 
     use_everything(page, tmp_path, ("speak", "paint", "shelf", "models", "machine"))
     assert page.evaluate("refused") == [] and not written
     page.evaluate(SMUGGLED)
-    until(lambda: page.wait_for_timeout(50) is None and len(page.evaluate("refused")) >= 3)
+    until_seen(page, lambda: len(page.evaluate("refused")) >= 3)
     assert page.evaluate("window.ran") is None
     assert {each.split()[0] for each in page.evaluate("refused")} <= {"script-src-attr", "script-src-elem"}
 

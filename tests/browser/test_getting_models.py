@@ -13,8 +13,7 @@ from app.engine.models.other_tools import Places, find_tools
 from app.ui.state.desk import Desk
 from tests.engine.models.test_found import SD15, write
 from tests.support.both_servers import served
-from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page, shut_out
+from tests.support.window import go, needs_chromium, open_page, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -53,7 +52,7 @@ def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[D
         assert not begun.called and not shut_out(page)
         asked.get_by_role("button", name=answer, exact=True).click()
         expect(asked).to_have_count(0)
-    until(lambda: page.wait_for_timeout(50) is None and begun.called)
+    until_seen(page, lambda: begun.called)
     assert begun.call_args.args[0].id == "sd15"
 
 

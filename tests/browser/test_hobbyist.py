@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.hub import Hub, serving
 from tests.support.tiny_readers import save_depth
-from tests.support.waiting import LOADING_S, until
-from tests.support.window import FLAGS, WHOLE_CHROMIUM, Open, await_script, choices, choose, end, go, start, unfold
+from tests.support.waiting import LOADING_S
+from tests.support.window import FLAGS, WHOLE_CHROMIUM, Open, await_script, choices, choose, end, go, start, unfold, until_seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(WHOLE_CHROMIUM is None, reason="no whole Chromium on this machine")]
 SIDE = 64
@@ -99,24 +99,14 @@ def page(opened: Open, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pag
     assert not faults
 
 
-def wait(page: Page, condition: Callable[[], bool]) -> None:
-    """Playwright hears of nothing while it is not asked."""
-
-    def holds() -> bool:
-        page.wait_for_timeout(50)
-        return condition()
-
-    until(holds, MOST_S)
-
-
 def paint(page: Page, opened: Open, prompt: str = "", button: str = "#paint-go") -> dict[str, Any]:
     """Press Paint and wait for the end; return the job."""
     if prompt:
         page.fill("#paint-prompt textarea", prompt)
     before = len(opened.jobs())
     page.click(button)
-    wait(page, lambda: len(opened.jobs()) > before)
-    wait(page, lambda: opened.jobs()[-1]["state"] not in ("queued", "running"))
+    until_seen(page, lambda: len(opened.jobs()) > before, MOST_S)
+    until_seen(page, lambda: opened.jobs()[-1]["state"] not in ("queued", "running"), MOST_S)
     job = opened.jobs()[-1]
     assert job["state"] == "finished", (job, page.locator("#h-canvas").inner_text())
     page.wait_for_function("job => Hearth.live.state.picture?.job === job && Hearth.live.state.picture.end", arg=job["id"])
@@ -151,7 +141,7 @@ def test_1_his_folder_is_found_and_its_model_used(page: Page, opened: Open) -> N
     card = page.locator(".h-model-card", has_text="dreamy")
     card.get_by_role("button", name=re.compile("Download")).first.click()  # what a single file lacks: a few settings
     page.get_by_role("alertdialog").get_by_role("button", name="Download", exact=True).click()
-    wait(page, lambda: not card.get_by_role("button", name=re.compile("Download")).count())
+    until_seen(page, lambda: not card.get_by_role("button", name=re.compile("Download")).count(), MOST_S)
     go(page, "paint")
     choose(page, "#paint-model", "dreamy")
 
@@ -269,8 +259,8 @@ def test_9_two_are_compared_and_alternatives_listed(page: Page, opened: Open) ->
     page.fill("#paint-prompt textarea", "a boat\na ship")
     before = len(opened.jobs())
     page.get_by_role("button", name="Paint each of the 2 lines as its own picture").click()
-    wait(page, lambda: len(opened.jobs()) == before + 2)
-    wait(page, lambda: all(each["state"] == "finished" for each in opened.jobs()[-2:]))
+    until_seen(page, lambda: len(opened.jobs()) == before + 2, MOST_S)
+    until_seen(page, lambda: all(each["state"] == "finished" for each in opened.jobs()[-2:]), MOST_S)
 
 
 def test_10_the_gallery_exports_and_a_picture_of_his_gives_its_settings(page: Page, opened: Open, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from app.engine.jobs.request import FORMATS
-from tests.support.waiting import LOADING_S, until
-from tests.support.window import Open, Visit, go, needs_chromium, unfold
+from tests.support.waiting import LOADING_S
+from tests.support.window import Open, Visit, go, needs_chromium, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -65,7 +65,7 @@ def test_what_leaves_the_machine_names_no_folder_of_it(visit: Visit, opened: Ope
     page.get_by_label("Exactly what is said in the recording").fill("It is warm, you know.")
     page.fill("#speak-text textarea", "[S1] It is warm, you know.")
     page.click("#speak-go")
-    until(lambda: page.wait_for_timeout(50) is None and {kind for _, kind in opened.rows(query)} == {"speech", "picture"}, LOADING_S)
+    until_seen(page, lambda: {kind for _, kind in opened.rows(query)} == {"speech", "picture"}, LOADING_S)
 
     begun = [json.loads(request) for (request,) in opened.rows(f"SELECT request FROM creations WHERE id > {before}")]
     assert any(each.get("image") for each in begun) and any(each.get("voice") for each in begun)

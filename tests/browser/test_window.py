@@ -25,8 +25,9 @@ from tests.support.window import (
     go,
     held,
     needs_chromium,
+    pass_looks,
     unfold,
-    while_it_waits,
+    until_seen,
 )
 
 pytest_plugins = ["tests.support.window"]
@@ -262,7 +263,7 @@ def test_a_picture_is_painted_and_its_settings_come_back_from_its_file(visit: Vi
         expect(page.locator(f"#paint-{side} input")).to_have_value("128")
     page.focus("#paint-size input")
     page.keyboard.press("Tab")  # which chooses nothing
-    page.wait_for_timeout(500)
+    pass_looks(page)
     expect(page.locator("#paint-width input")).to_have_value("128")
     page.click("#paint-size input")
     page.get_by_role("listbox").get_by_role("option").first.click()  # what is chosen counts, and not what came with the picture
@@ -319,7 +320,7 @@ def test_a_voice_is_kept_from_a_recording(visit: Visit, opened: Open, tmp_path: 
     expect(asked).to_contain_text("Tone")
     page.keyboard.press("Escape")
     expect(drop).to_be_focused()
-    while_it_waits(page, no)
+    until_seen(page, lambda: bool(no))
     drop.click()  # and is heard, though the server has not yet been told of the no
     no[0].continue_()
     expect(asked).to_contain_text("Tone")
@@ -362,7 +363,7 @@ def test_the_answer_to_an_earlier_search_does_not_replace_a_later_one(visit: Vis
     search, earlier = page.locator("#h-shelf input[type=search]"), list[Route]()
     page.route(re.compile("hearth/shelf.*words=earlier"), lambda route: earlier.append(route))
     search.fill("earlier")
-    while_it_waits(page, earlier)
+    until_seen(page, lambda: bool(earlier))
     search.fill("a later search")
     expect(page.locator("#h-shelf .h-none")).to_have_text("No matching creations.")
     with page.expect_response(re.compile("words=earlier")):
@@ -430,13 +431,13 @@ def test_under_a_panel_no_key_begins_anything(visit: Visit, opened: Open) -> Non
     page.click("[data-h-share]")
     expect(page.locator("dialog[open]")).to_be_visible()
     page.keyboard.press("Control+Enter")
-    page.wait_for_timeout(1000)
-    assert len(opened.jobs()) == before
+    pass_looks(page)
     page.keyboard.press("Escape")
     expect(page.locator("dialog[open]")).to_have_count(0)
     page.keyboard.press("Control+Enter")
     until(lambda: len(opened.jobs()) > before)
     ended(opened)
+    assert len(opened.jobs()) == before + 1, "the first press began one, too"
 
 
 @pytest.mark.slow
@@ -451,7 +452,7 @@ def test_a_late_answer_leaves_the_focus_where_the_person_went(visit: Visit, open
     page.route(re.compile("hearth/shelf/.*/delete"), lambda route: late.append(route))
     cards.get_by_role("button", name="Delete").click()
     search.focus()
-    while_it_waits(page, late)
+    until_seen(page, lambda: bool(late))
     late[0].continue_()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     expect(cards).to_have_count(0)

@@ -17,7 +17,7 @@ from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, learn, load
 from app.engine.models.catalog import BY_ID
 from tests.support.waiting import LOADING_S, until
-from tests.support.window import LOADING_MS, Open, Visit, choose, go, held, needs_chromium, shut_out, unfold, while_it_waits
+from tests.support.window import LOADING_MS, Open, Visit, choose, go, held, needs_chromium, pass_looks, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
@@ -146,7 +146,7 @@ def test_the_last_place_of_the_slider_counts(visit: Visit, opened: Open) -> None
     for share in (0.3, 0.7):
         slider.click(position={"x": box["width"] * share, "y": box["height"] / 2})
         places.append(int(slider.input_value()))
-        while_it_waits(page, first)
+        until_seen(page, lambda: bool(first))
     first[0].continue_()
     assert places[0] != places[1]
     expect(page.locator("#machine-exact").locator("input, textarea")).to_have_value(str(SIZES[places[1] - 1]))
@@ -178,11 +178,13 @@ def test_a_page_that_is_loaded_anew_shows_what_is_forced(visit: Visit, opened: O
     unfold(page, "Choose by hand")
     expect(page.locator("#machine-dtype input")).to_have_value("float32")
     expect(older.locator(exact)).to_have_value("512")
+    sent = list[str]()
     for each in (page, older):
+        each.on("request", lambda request: sent.append(request.url) if "/run/predict" in request.url else None)
         each.focus(exact)
         each.keyboard.press("Tab")
-        each.wait_for_timeout(500)
-        assert opened.settings()["choice"]["chunk"] == 512
+        pass_looks(each)
+        assert not sent and opened.settings()["choice"]["chunk"] == 512
     page.fill(exact, "600")
     page.keyboard.press("Tab")  # what was typed counts without Enter, too
     until(lambda: opened.settings()["choice"]["chunk"] == 600)

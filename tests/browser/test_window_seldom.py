@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.waiting import until
-from tests.support.window import WAIT_MS, Contexts, Open, go, needs_chromium, shut_out
+from tests.support.window import WAIT_MS, Contexts, Open, go, needs_chromium, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
@@ -126,7 +125,7 @@ def test_what_keeps_every_job_from_running_is_told_with_its_buttons(page: Page) 
     resumed: list[str] = []
     page.route("**/hearth/queue/*/go-on", lambda route: (resumed.append(route.request.url.split("/")[-2]), route.fulfill(json={}))[1])
     banner.get_by_role("button", name="Resume all").click()
-    until(lambda: page.wait_for_timeout(50) is None and resumed == ["1", "2"])
+    until_seen(page, lambda: resumed == ["1", "2"])
     page.unroute("**/hearth/queue/*/go-on")
     page.unroute("**/hearth/engine/*")
 
@@ -332,7 +331,7 @@ def test_a_stopped_grid_is_gone_on_with(page: Page) -> None:
     resumed: list[str] = []
     page.route("**/hearth/queue/*/go-on", lambda route: (resumed.append(route.request.url.split("/")[-2]), route.fulfill(json={}))[1])
     page.locator("#h-grid").get_by_role("button", name="Resume").click()
-    until(lambda: page.wait_for_timeout(50) is None and resumed == ["one", "two"])
+    until_seen(page, lambda: resumed == ["one", "two"])
     page.unroute("**/hearth/queue/*/go-on")
     assert not shut_out(page)
 

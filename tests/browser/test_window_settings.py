@@ -23,11 +23,12 @@ from tests.support.window import (
     go,
     held,
     needs_chromium,
+    pass_looks,
     shut_out,
     small_voice,
     start,
     unfold,
-    while_it_waits,
+    until_seen,
 )
 
 pytest_plugins = ["tests.support.window"]
@@ -202,12 +203,12 @@ def test_settings_are_kept_in_the_order_of_their_changes(visit: Visit, opened: O
     first = held(page, lambda values: values[:1] == [model] and 96 in values)
     page.fill("#paint-width input", "96")
     page.keyboard.press("Tab")
-    while_it_waits(page, first)
+    until_seen(page, lambda: bool(first))
     page.fill("#paint-height input", "160")
     page.keyboard.press("Tab")
-    page.wait_for_timeout(1000)
+    pass_looks(page)
     first[0].continue_()
-    until(lambda: page.wait_for_timeout(50) is None and [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160])
+    until_seen(page, lambda: [opened.settings()["paint"][side] for side in ("width", "height")] == [96, 160])
     page.unroute_all()
     for side in ("width", "height"):
         page.fill(f"#paint-{side} input", "128")

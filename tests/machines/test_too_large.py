@@ -15,9 +15,10 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.engine.jobs.events import END, Finished, Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.machines import room, spreader
+from app.machines.spreader import Spreader
 from tests.support.lent import Main, open_main, put_models, start
 from tests.support.light_painter import PACE, read_made
-from tests.support.waiting import LOADING_S, until
+from tests.support.waiting import LOADING_S, pass_turns, until
 
 LARGE, LARGEST, SMALL = "sdxl", "pixart-sigma", "starter-painter"
 """For a Mac of 8 GB the first two are too large; a processor with 10 GB free has room for one of them."""
@@ -65,7 +66,7 @@ def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) ->
     small = submit(main, SMALL, 200)
     assert isinstance(end_of(main, small), Finished)
     until(lambda: not main.keeper.state.job)
-    time.sleep(3 * spreader.TICK_S)
+    pass_turns(of=Spreader, turn="_look")
     assert main.keeper.journal.get(large).state == "running", "it is not put back for the idle engine here"
     end = end_of(main, large)
     assert isinstance(end, Finished) and len(end.files) == 2
@@ -80,7 +81,7 @@ def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None
     first, second = submit(main, LARGE, 300), submit(main, LARGE, 301)
     until(lambda: 300 in began(there), LOADING_S)
     until(lambda: hear(main, second) == ["Too large for this computer; waits for another one that has room."])
-    time.sleep(3 * spreader.TICK_S)
+    pass_turns(of=Spreader, turn="_look")
     assert main.keeper.journal.get(second).state == "queued" and not main.keeper.state.job and len(hear(main, second)) == 1
     assert isinstance(end_of(main, first), Finished) and isinstance(end_of(main, second), Finished)
     assert not began(here) & {300, 301}
@@ -139,7 +140,7 @@ def test_it_waits_for_a_machine_that_was_lost_and_may_come_back(main: Main, tmp_
     until(lambda: 500 in began(helper.home), LOADING_S)
     helper.kill()
     until(lambda: main.keeper.journal.get(job).state == "queued", LOADING_S)
-    time.sleep(2.0)
+    pass_turns(of=Spreader, turn="_look")
     assert main.keeper.journal.get(job).state == "queued" and 500 not in began(here)
     pace(helper.home, 0.01)
     main.helpers[0] = start(helper.home, words=("--pretend", "cpu"))

@@ -263,6 +263,26 @@ def visit(contexts: Contexts, opened: Open) -> Iterator[Visit]:
     assert not faults
 
 
+def until_seen(page: Page, condition: Callable[..., bool], seconds: float = WAIT_S) -> None:
+    """Wait as `until` does while the page goes on: Playwright hears of requests only while it is asked something."""
+    until(lambda: page.wait_for_timeout(20) is None and condition(), seconds)
+
+
+LOOKED = """async (count) => {
+  for (; count; count--) {
+    const before = Hearth.live.state;
+    for (Hearth.soon(); Hearth.live.state === before; ) await new Promise((go) => setTimeout(go, 20));
+  }
+}"""
+
+
+def pass_looks(page: Page, count: int = 2) -> None:
+    """Wait until the page has asked the server so many times more what there is, and has drawn it: what was begun before and has not come by
+    then does not come."""
+    page.evaluate(LOOKED, count)  # the first may have been on its way already
+    page.evaluate(SETTLED)
+
+
 SETTLED = """() => new Promise(done => {
   const wait = left => left ? requestAnimationFrame(() => setTimeout(() => wait(left - 1), 30)) : done();
   wait(6);
@@ -318,7 +338,7 @@ def asked_by(page: Page, button: str, desk: Desk, monkeypatch: pytest.MonkeyPatc
     begun: list[Any] = []
     monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
     page.click(button)
-    until(lambda: page.wait_for_timeout(50) is None and bool(begun))
+    until_seen(page, lambda: bool(begun))
     return begun[0]
 
 
@@ -344,11 +364,6 @@ def held(page: Page, which: Callable[[list[Any]], bool]) -> list[Route]:
 
     page.route("**/run/predict*", hold)
     return found
-
-
-def while_it_waits(page: Page, found: list[Route]) -> None:
-    """Playwright hears of requests only while it is asked something."""
-    until(lambda: page.wait_for_timeout(50) is None and bool(found))
 
 
 UNFOLD = "(fold) => fold.classList.contains('open') || fold.click()"

@@ -13,8 +13,7 @@ from playwright.sync_api import Page, expect
 from app.engine.jobs.request import SpeechRequest
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
-from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, shut_out
+from tests.support.window import go, needs_chromium, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -51,7 +50,7 @@ def test_its_ticked_chapters_are_begun_one_after_the_other(
     group.get_by_role("checkbox", name="The Storm").uncheck()
     expect(group).to_contain_text(re.compile("2 of 3 chapters, about"))
     group.get_by_role("button", name="Speak 2 chapters").click()
-    until(lambda: page.wait_for_timeout(50) is None and len(begun) == 2)
+    until_seen(page, lambda: len(begun) == 2)
     assert all(isinstance(each, SpeechRequest) for each in begun)
     assert [each.text.split("\n")[0] for each in begun] == ["The Ferry", "The Shore"]
     assert not shut_out(page)

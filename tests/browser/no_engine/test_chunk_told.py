@@ -15,8 +15,7 @@ from app.compat.planning.types import AUTO
 from app.engine.models.catalog import BY_ID
 from app.ui.state.desk import Desk
 from app.ui.tabs.curve_view import slider_step
-from tests.support.waiting import until
-from tests.support.window import choose, go, needs_chromium, open_page, shut_out
+from tests.support.window import choose, go, needs_chromium, open_page, pass_looks, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -108,7 +107,7 @@ def test_speed_memory_and_a_slider_stand_beside_the_picture(page: Page, desk: De
     slider.focus()
     began_s = time.monotonic()
     slider.press("ArrowRight")
-    until(lambda: page.wait_for_timeout(20) is None and desk.keeper.chunk == SIZES[0])
+    until_seen(page, lambda: desk.keeper.chunk == SIZES[0])
     expect(tuning.locator("b")).to_have_text(str(SIZES[0]))
     print(f"slider to keeper: {time.monotonic() - began_s:.2f} s")
     assert desk.settings.get("choice")["chunk"] == SIZES[0]
@@ -126,12 +125,12 @@ def test_a_size_between_two_places_moves_the_slider_and_stays(page: Page, desk: 
     exact, slider = page.locator("#machine-exact").locator("input, textarea"), page.locator("#machine-chunk input[type=range]")
     exact.fill("300")
     exact.press("Enter")
-    until(lambda: page.wait_for_timeout(20) is None and desk.keeper.chunk == 300)
+    until_seen(page, lambda: desk.keeper.chunk == 300)
     expect(slider).to_have_value(str(slider_step(300)))
     slider.focus()
     slider.press("Tab")
     slider.press("Shift+Tab")
-    page.wait_for_timeout(500)
+    pass_looks(page)
     assert desk.keeper.chunk == 300
     go(page, "paint")
     expect(page.locator("#h-tuning b")).to_have_text("300")
@@ -149,11 +148,11 @@ def test_an_earlier_plan_does_not_cover_a_later_one(page: Page, desk: Desk) -> N
     for size in (64, 512):
         before = len(held)
         desk.machine.set_chunk(size)
-        until(lambda before=before: page.wait_for_timeout(20) is None and len(held) > before)
+        until_seen(page, lambda before=before: len(held) > before)
     for route, answer in reversed(held):
         route.fulfill(response=answer)
         expect(page.locator("#h-curve text.here")).to_have_text("512")
-        page.wait_for_timeout(300)
+        pass_looks(page)
     page.unroute("**/hearth/machine?*")
     expect(page.locator("#h-curve text.here")).to_have_text("512")
 
@@ -218,8 +217,8 @@ def test_sizes_and_figures_have_room_on_a_phone(page: Page, desk: Desk, width: i
     for size, marked in (("77", []), ("64", ["64"]), ("2048", ["2048"]), ("", ["auto"])):
         exact.fill(size)
         exact.press("Enter")
-        until(lambda size=size: page.wait_for_timeout(20) is None and str(desk.keeper.chunk) == (size or AUTO))
-        until(lambda marked=marked: page.wait_for_timeout(50) is None and page.evaluate(NARROW)["marked"] == marked)
+        until_seen(page, lambda size=size: str(desk.keeper.chunk) == (size or AUTO))
+        until_seen(page, lambda marked=marked: page.evaluate(NARROW)["marked"] == marked)
         seen = page.evaluate(NARROW)
         assert seen["apart"] and not seen["cut"], seen
         assert len(seen["sizes"]) == 9 if width == 1280 else 4 <= len(seen["sizes"]) < 9

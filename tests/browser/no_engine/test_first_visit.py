@@ -13,7 +13,7 @@ from app.engine.speech.sound import sound
 from app.ui.state.desk import Desk
 from tests.browser.no_engine.test_play_all import SPOKEN
 from tests.support.waiting import until
-from tests.support.window import WAIT_MS, go, needs_chromium, open_page, shut_out
+from tests.support.window import WAIT_MS, go, needs_chromium, open_page, pass_looks, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -57,7 +57,7 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     expect(page.locator("#speak-go")).to_be_visible()
     desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     expect(greeting.locator(".h-fit").first).not_to_be_empty()
-    page.wait_for_timeout(500)
+    pass_looks(page)
     shifts = page.evaluate("shifts")
     assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
     assert page.evaluate("[...said]") == [], "Gradio's own loader was seen"
@@ -75,7 +75,7 @@ def test_the_forecast_comes_once_the_engine_has_told_what_machine_this_is(browse
     page.goto(address)
     page.wait_for_selector("#h-strip .h-doing:not(:empty)")
     go(page, "paint")
-    page.wait_for_timeout(1500)  # whatever asks for a forecast as the tab opens has its answer
+    pass_looks(page)
     assert page.locator("#paint-fit .h-check").count() == 0
     desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light", memory_bytes=8 << 30, free_bytes=8 << 30))
     expect(page.locator("#paint-fit .h-check")).to_contain_text("GB that are free")
@@ -99,13 +99,13 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
             if not again:
                 high = page.locator("#h-prompt").evaluate("each => each.offsetHeight")
                 page.reload()
-        page.wait_for_timeout(500)
+        pass_looks(page)
         shifts = page.evaluate("shifts")
         assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
         page.fill("#paint-prompt textarea", "")
         page.keyboard.press("Tab")
-        until(lambda: page.wait_for_timeout(20) is None and page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
-        until(lambda: page.wait_for_timeout(20) is None and desk.settings.get("drafts")["paint-prompt"] == "")  # else after the next one's
+        until_seen(page, lambda: page.locator("#h-prompt").evaluate("each => each.offsetHeight") < high)
+        until_seen(page, lambda: desk.settings.get("drafts")["paint-prompt"] == "")  # else after the next one's
 
 
 def test_what_the_welcome_speaks_is_heard_by_itself(browser: Browser, opened: tuple[Desk, str], tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_the_machine_tab_fills_without_a_jump(browser: Browser, opened: tuple[De
     page.add_init_script(WATCH)
     page.goto(address)
     page.wait_for_selector("#h-strip .h-machine:not(:empty)", state="attached")
-    page.wait_for_timeout(500)
+    pass_looks(page)
     before = page.evaluate("shifts.length")
     page.evaluate("Hearth.openTab('machine')")  # a shift soon after a press is not counted
     expect(page.locator("#h-words .h-facts li")).not_to_have_count(0)
     expect(page.locator("#h-machines h2")).to_be_visible()
-    page.wait_for_timeout(500)
+    pass_looks(page)
     shifts = page.evaluate("shifts")[before:]
     assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
     context.close()

@@ -123,7 +123,7 @@ def test_a_choice_by_enter_keeps_the_focus(page: Page) -> None:
         expect(listed).to_have_count(0)
         expect(field).to_be_focused()
         expect(field).not_to_have_value(before)
-    page.wait_for_timeout(300)
+    page.evaluate(SETTLED)
     expect(listed).to_have_count(0)
     page.keyboard.press("Tab")
     expect(field).not_to_be_focused()
@@ -171,7 +171,7 @@ def test_a_list_is_no_stop_and_closes_behind_tab(page: Page) -> None:
     page.locator("#paint-guidance input").focus()
     for place in ("input[role=listbox], input[aria-expanded]", "#paint-seed input"):
         page.keyboard.press("Tab")
-        page.wait_for_timeout(200)
+        page.evaluate(SETTLED)  # whatever takes the focus away does so by then
         assert page.evaluate("place => document.activeElement.matches(place)", place), place
     preset = page.locator("#paint-preset input")
     preset.click()

@@ -9,11 +9,7 @@ from playwright.sync_api import Page, expect
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
-from tests.support.waiting import until
-from tests.support.window import go, shut_out
-
-PAUSE = "() => new Promise((done) => setTimeout(done, 50))"
-"""The page's events are heard only while Playwright is asked something."""
+from tests.support.window import go, shut_out, until_seen
 
 
 def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tuple[Desk, str]) -> None:
@@ -22,9 +18,7 @@ def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tup
     for words in ("a red fox", "a blue owl"):
         field.fill(words)
         page.click("#paint-go")
-        until(
-            lambda words=words: page.evaluate(PAUSE) is None and words in opened[0].settings.get("drafts", {}).get("paint-prompt-used", [])
-        )
+        until_seen(page, lambda words=words: words in opened[0].settings.get("drafts", {}).get("paint-prompt-used", []))
     field.fill("half a")
     field.press("Control+ArrowUp")
     expect(field).to_have_value("a blue owl")
@@ -71,7 +65,7 @@ def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, s
     page.fill("#paint-prompt textarea", "a grey fox\n\n  a grey owl\na grey cat")
     expect(offer).to_have_text("Paint each of the 3 lines as its own picture")
     offer.click()
-    until(lambda: page.evaluate(PAUSE) is None and len(desk.jobs.listed) == 3)
+    until_seen(page, lambda: len(desk.jobs.listed) == 3)
     asked = [desk.keeper.journal.get(each).request for each in desk.jobs.listed]
     assert [each.words for each in asked] == ["a grey fox", "a grey owl", "a grey cat"]
     assert len({repr(dataclasses.replace(each, prompt="one")) for each in asked if isinstance(each, PictureRequest)}) == 1

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page
+from tests.support.window import go, needs_chromium, open_page, pass_looks, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -86,7 +86,7 @@ def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
     again, sent = page.locator("#h-parts .h-again"), carried(page)
     expect(again).to_have_count(2)
     again.evaluate_all("(buttons) => buttons.forEach((each) => each.click())")
-    until(lambda: page.wait_for_timeout(50) is None and len(sent) == 2)
+    until_seen(page, lambda: len(sent) == 2)
     assert sent == [{"part": 0}, {"part": 1}]
 
 
@@ -94,7 +94,7 @@ def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
 def test_a_call_waits_for_its_tab_and_the_last_one_counts(page: Page) -> None:
     sent = carried(page)
     page.evaluate("[7, 8, 9].forEach((creation) => Hearth.call('paint.restore', { creation }))")
-    page.wait_for_timeout(500)
+    pass_looks(page)
     assert not sent
     go(page, "paint")
     expect(page.locator("#paint-message .h-trouble")).to_contain_text("Creation 9 is not on the shelf.")

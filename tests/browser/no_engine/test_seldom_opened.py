@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from app.engine.speech.sound import sound
 from app.ui.state.desk import Desk
-from tests.support.window import choose, go, needs_chromium, open_page, shut_out, unfold
+from tests.support.window import choose, go, needs_chromium, open_page, pass_looks, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -121,5 +121,5 @@ def test_the_plan_follows_what_is_loaded_until_somebody_chooses(page: Page, open
     expect(page.locator("#h-plan")).to_have_attribute("data-seen", "sd15")
     choose(page, "#machine-model", "Dia 1.6B")
     desk.keeper.status.set(model="sdxl")
-    page.wait_for_timeout(2500)
+    pass_looks(page)
     expect(field).to_have_value("Dia 1.6B")

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
-from tests.support.window import asked_by, go, needs_chromium, shut_out, unfold
+from tests.support.window import asked_by, go, needs_chromium, pass_looks, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -166,7 +166,7 @@ def test_a_picture_that_cannot_be_sent_starts_nothing(
     page.route("**/gradio_api/upload**", lambda route: route.fulfill(status=507, body="The disk is full."))
     page.click("#paint-go")
     expect(page.locator(".h-force").locator("visible=true")).to_contain_text("The disk is full.")
-    page.wait_for_timeout(500)
+    pass_looks(page)
     assert not begun
     page.unroute("**/gradio_api/upload**")
     assert asked(page, opened[0], monkeypatch).image

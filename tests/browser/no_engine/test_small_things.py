@@ -19,7 +19,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support import light_engine
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page, shut_out
+from tests.support.window import go, needs_chromium, open_page, pass_looks, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -275,7 +275,7 @@ def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, 
     page.fill(SCRIPT, "[S3] (pause 1s)")
     page.click("#speak-go")
     expect(page.locator("#speak-message .h-trouble")).to_contain_text("only tags, pauses")
-    page.wait_for_timeout(1500)
+    pass_looks(page)
     expect(page.locator("#h-sound .h-player")).to_be_visible()
     expect(page.locator("#h-parts .h-trouble")).to_be_hidden()
     assert desk.jobs.find_current("speech", OWNER) == job.id
@@ -326,7 +326,7 @@ def test_a_trouble_goes_however_the_text_changes(page: Page, way: str) -> None:
     page.click("#speak-go")
     trouble = page.locator("#speak-message .h-trouble")
     expect(trouble).to_be_visible()
-    page.wait_for_timeout(300)
+    pass_looks(page)
     expect(trouble).to_be_visible()
     page.locator(SCRIPT).focus()
     if way == "pasted by mouse":
@@ -354,7 +354,7 @@ def test_what_was_finished_of_a_discarded_job_is_told_of(page: Page, kept: bool)
     page.evaluate(ALTERED, {"interrupted": {"jobs": ["1"], "text": "This job was interrupted: One.", "kept": kept}})
     banner = page.locator("#h-interrupted")
     banner.get_by_role("button", name="Discard").click()
-    until(lambda: page.wait_for_timeout(50) is None and bool(let_go))
+    until_seen(page, lambda: bool(let_go))
     page.evaluate(ALTERED, {"interrupted": None})
     if kept:
         expect(banner.locator("span")).to_have_text("Discarded. What was finished of it is kept on the Shelf.")

@@ -11,7 +11,7 @@ import soundfile
 from playwright.sync_api import Browser, Page, Route, expect
 
 from app.ui.state.desk import Desk
-from tests.support.window import go, needs_chromium, open_page, shut_out, unfold, while_it_waits
+from tests.support.window import go, needs_chromium, open_page, pass_looks, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -47,7 +47,7 @@ def test_a_refused_file_is_told_once_and_nothing_stays(page: Page) -> None:
     page.locator(CLIP).set_input_files({"name": "kept.wav", "mimeType": "audio/wav", "buffer": b"no sound at all" * 50})
     chip = page.locator(".h-force").locator("visible=true").locator("li.wrong")
     expect(chip).to_contain_text("kept.wav \u5df2\u635f\u574f")
-    page.wait_for_timeout(3000)
+    pass_looks(page)
     assert page.evaluate("window.seen") == [], "Gradio says it once more, over the switches"
     expect(page.locator(".toast-body")).to_have_count(0)
     expect(page.locator(".uploading")).to_have_count(0)
@@ -78,7 +78,7 @@ def test_while_a_file_is_sent_the_page_says_so_in_its_language(page: Page) -> No
     held: list[Route] = []
     page.route("**/gradio_api/upload?*", lambda route: held.append(route))
     page.locator(CLIP).set_input_files({"name": "kept.wav", "mimeType": "audio/wav", "buffer": clip()})
-    while_it_waits(page, held)
+    until_seen(page, lambda: bool(held))
     sending = page.locator("#speak-clip .uploading")
     expect(sending).to_be_visible()
     assert (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import shutil
 import sqlite3
 import time
@@ -22,14 +23,15 @@ from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.keeper import disk_room
+from app.engine.keeper import disk_room, engine_loop
 from app.engine.keeper.disk_room import DiskRoom
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.open_database import open_database
 from app.engine.session.run_errors import describe_failure
 from tests.engine.keeper.test_broken_database import make_home
 from tests.support import light_engine
-from tests.support.waiting import until
+from tests.support.other_functions import set_in
+from tests.support.waiting import pass_turns, until
 
 SCRIPT = "[S1] The water is warm today, my friend."
 QUOTA = OSError(errno.EDQUOT, "Disk quota exceeded", "speech.wav")
@@ -77,15 +79,20 @@ def refuse(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Except
 def test_an_end_that_cannot_be_stored_though_there_is_room_is_told_and_stored_once_it_can_be(
     keeper: Keeper, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Exception, told: str
 ) -> None:
-    calls = refuse(monkeypatch, where, name, fault)
+    calls, now_s = refuse(monkeypatch, where, name, fault), [0.0]
+    set_in(monkeypatch, engine_loop, "time", monotonic=lambda: now_s[0])
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
     until(lambda: keeper.state.obstacle is not None, 60)
     said = str(keeper.state.obstacle)
     assert told in said and str(keeper.home.root) in said and "512000 MB are free" in said and "quota" in said
     assert keeper.get_progress(job).end is None and keeper.journal.get(job).state == "running"
-    time.sleep(2)
-    assert keeper.state.obstacle is not None and len(calls) < 6, "told as long as it lasts, and not tried all the time"
+    tried = len(calls)
+    pass_turns()
+    assert keeper.state.obstacle is not None and len(calls) == tried, "told as long as it lasts, and not tried all the time"
+    now_s[0] += engine_loop.STORE_AGAIN_S
+    until(lambda: len(calls) > tried)
     calls.clear()
+    now_s[0] = math.inf
     until(lambda: keeper.get_progress(job).end is not None, 60)
     (kept,) = keeper.shelf.find(Search())
     end = keeper.get_progress(job).end

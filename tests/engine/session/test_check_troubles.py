@@ -36,6 +36,7 @@ from app.engine.session.session import Session
 from tests.support.odd_questions import failing, hanging, hanging_before, losing_its_context, make_probe, right, slow, terminated
 from tests.support.other_functions import set_in
 from tests.support.separate_memory import separate_memory
+from tests.support.waiting import LOADING_S, until
 
 MAC = replace(MACHINES["m1-8gb"], pretended="")
 TURING = replace(MACHINES["t4"], pretended="")
@@ -99,8 +100,7 @@ def test_no_child_outlives_an_engine_that_was_killed(tmp_path: Path) -> None:
         "[each for each in answers]\n"
     )
     engine = subprocess.Popen([sys.executable, "-c", program])
-    while engine.poll() is None and not (said.exists() and said.read_text()):
-        time.sleep(0.1)
+    until(lambda: engine.poll() is not None or (said.exists() and bool(said.read_text())), LOADING_S)
     child = psutil.Process(int(said.read_text()))
     engine.kill()
     engine.wait()

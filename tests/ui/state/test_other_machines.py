@@ -22,6 +22,7 @@ from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
 from app.engine.keeper import disk_room, worker
 from app.engine.keeper.keeper import Keeper
+from app.machines.spreader import Spreader
 from app.ui.state.desk import Desk
 from app.ui.state.other_machines import OtherMachines
 from app.ui.state.settings import Settings
@@ -31,7 +32,7 @@ from tests.support import light_painter
 from tests.support.guests import desk_at
 from tests.support.left_behind import leave_something
 from tests.support.places import TOP
-from tests.support.waiting import LOADING_S, until
+from tests.support.waiting import LOADING_S, pass_turns, until
 
 pytestmark = pytest.mark.long
 
@@ -139,7 +140,7 @@ def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, li
             until(lambda: light_painter.read_made(tmp_path / "helper")[-1][0] == "stopped")
             _, _, when_s = light_painter.read_made(tmp_path / "helper")[-1]
             assert when_s - asked_s < 0.5 + 2.0, "a step, and two seconds"
-            time.sleep(1.0)
+            pass_turns(of=Spreader, turn="_look")
             assert light_painter.read_made(tmp_path / "helper")[-1][0] == "stopped", "it takes no other one"
             assert all(file.exists() for file in left) or end == helper.others.lend_no_more
             helper.others.pause(False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +25,7 @@ from app.ui.tabs import models, welcome
 from tests.cli.test_models_command import DAC, DIA, REPOS
 from tests.support.hub import Hub, serving
 from tests.support.tiny_voices import STARTER, save_voice
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.long
 
@@ -119,11 +119,12 @@ def test_through_the_gate_with_a_token_that_is_never_told(
     caplog.set_level(0)
 
     def until_still() -> dict[str, Any]:
-        limit = time.monotonic() + 60
-        while (now := page.get("/hearth/downloads").json()["downloads"][0])["state"] in ("queued", "running"):
-            assert time.monotonic() < limit
-            time.sleep(0.02)
-        return now
+        until(lambda: read()["state"] not in ("queued", "running"), 60)
+        return read()
+
+    def read() -> dict[str, Any]:
+        found: dict[str, Any] = page.get("/hearth/downloads").json()["downloads"][0]
+        return found
 
     told = []
     page.post("/hearth/models/get", json={"value": "dia-1.6b"})
