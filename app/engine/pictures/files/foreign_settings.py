@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -153,7 +155,18 @@ def split_a1111(text: str) -> tuple[str, str, dict[str, str]]:
     prompt, _, negative = body.partition("\nNegative prompt:") if "\nNegative prompt:" in body else (body, "", "")
     if prompt.startswith("Negative prompt:"):
         prompt, negative = "", prompt.removeprefix("Negative prompt:")
-    return prompt, negative, {name.strip(): value.strip().strip('"') for name, value in _SETTING.findall(last) if name.strip()}
+    return prompt, negative, {name.strip(): _unquote(value.strip()) for name, value in _SETTING.findall(last) if name.strip()}
+
+
+def quote(value: str) -> str:
+    """Return a value as A1111 writes it: in quotes where it has a comma, a colon or a new line."""
+    return json.dumps(value, ensure_ascii=False) if any(mark in value for mark in ",:\n") else value
+
+
+def _unquote(value: str) -> str:
+    with suppress(ValueError):
+        return str(parse_json(value)) if value.startswith('"') else value
+    return value.strip('"')
 
 
 def read_comfyui(text: str) -> RestoredSettings:

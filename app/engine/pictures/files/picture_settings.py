@@ -20,7 +20,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.request import PictureRequest, from_json, to_json
 from app.engine.pictures.files.foreign_json import read_json
-from app.engine.pictures.files.foreign_settings import RestoredSettings, list_by_hand, read_a1111, read_comfyui
+from app.engine.pictures.files.foreign_settings import RestoredSettings, list_by_hand, quote, read_a1111, read_comfyui
 
 OURS: Final = "hearth"
 PARAMETERS: Final = "parameters"
@@ -52,14 +52,15 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
     """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
     settings = {
         "Steps": request.steps, "Sampler": request.scheduler or "Automatic", "CFG scale": request.guidance,
-        "Seed": request.seed, "Size": f"{request.width}x{request.height}", "Model": model,
+        "Seed": request.seed, "Size": f"{request.width}x{request.height}",
+        "ControlNet 0": _format_control(request) if request.guide else None,  # its own model before the one that paints: the last one counts
+        "Model": quote(model),
         "Denoising strength": request.hires_strength if request.larger > 1 else request.strength if request.image else None,
         "Hires upscale": request.upscale if request.larger > 1 else None,
-        "Hires upscaler": PurePath(public_name(request.enlarger)).stem or None if request.larger > 1 else None,
+        "Hires upscaler": quote(PurePath(public_name(request.enlarger)).stem) or None if request.larger > 1 else None,
         "Mask blur": request.mask_blur if request.mask else None,
         "Inpaint area": "Only masked" if request.mask and request.masked_only else None,
         "Masked area padding": request.masked_padding if request.mask and request.masked_only else None,
-        "ControlNet 0": _format_control(request) if request.guide else None,
         "Read as": json.dumps(read_as, ensure_ascii=False) if read_as else None,
         "Version": f"Hearth {__version__}",
     }  # fmt: skip
@@ -77,7 +78,7 @@ def _format_control(request: PictureRequest) -> str:
         "Module": {"edges": "canny", "depth": "depth"}.get(request.guide_as, "none"), "Model": PurePath(public_name(request.control)).stem,
         "Weight": f"{request.guide_strength:g}", "Guidance Start": f"{request.guide_from:g}", "Guidance End": f"{request.guide_to:g}",
     }  # fmt: skip
-    return json.dumps(", ".join(f"{name}: {value}" for name, value in values.items()), ensure_ascii=False)
+    return quote(", ".join(f"{name}: {value}" for name, value in values.items()))
 
 
 def read(path: Path) -> RestoredSettings:

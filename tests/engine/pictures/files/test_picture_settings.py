@@ -416,6 +416,23 @@ def test_other_programs_always_find_a_sampler(tmp_path: Path) -> None:
     assert restored.request.scheduler is None and keys(restored) == []
 
 
+def test_a_reader_that_splits_at_commas_finds_the_model_that_paints() -> None:
+    """sd-parsers does, and took the name of what guides the picture for the model's."""
+    request = PictureRequest(
+        "a ball", steps=4, guidance=7.0, seed=5, width=64, height=64, guide="g.png", guide_as="edges", control="canny.safetensors"
+    )
+    line = picture_settings.format_a1111(request, "Stable Diffusion 1.5").split("\n")[-1]
+    pairs = [item.split(":") for item in line.split(",")]
+    split = {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2}
+    assert split["Model"] == "Stable Diffusion 1.5" and split["Sampler"] == "Automatic" and split["Seed"] == "5"
+
+
+@pytest.mark.parametrize("name", ['portraits, v1: "soft"', "C:\\models", "plain v1.5"])
+def test_a_models_name_comes_back_whatever_is_in_it(name: str) -> None:
+    text = picture_settings.format_a1111(PictureRequest("a ball", steps=4, seed=5, width=64, height=64), name)
+    assert foreign_settings.split_a1111(text)[2]["Model"] == name
+
+
 def test_a_graph_that_bites_its_tail_ends(tmp_path: Path) -> None:
     ring = {**COMFY, "6": {"class_type": "X", "inputs": {"conditioning": ["12", 0]}}}
     with pytest.raises(Trouble):
