@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from app.base.trouble import Trouble
 from app.engine.models.families.family import Encoder
 from app.engine.models.file_facts import FileFacts, read_facts
 from app.engine.models.picture_families import FAMILIES
+from app.engine.models.safetensors import ENDINGS
 
 _FOLDERS: Final = ("text_encoders", "text_encoder", "clip", "CLIP", "TextEncoders", "Text-encoder", "vae", "VAE")
 _WORDS_MOST: Final = 200_000
@@ -50,7 +50,8 @@ def list_neighbours(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for parent in path.parents[:3]:
         for name in _FOLDERS:
             with suppress(OSError):
-                for file in islice(sorted((parent / name).glob("*.safetensors")), FILES_MOST):
+                files = sorted(each for ending in ENDINGS for each in (parent / name).glob(f"*{ending}"))
+                for file in files[:FILES_MOST]:
                     yield file, file.stat()
 
 

@@ -66,7 +66,7 @@ def name_path(path: Path) -> str:
     """Return the title of a local model; nothing is read for it."""
     if path.parent.name == "snapshots":
         return path.parent.parent.name.rpartition("--")[2]
-    return path.stem if path.suffix in (".safetensors", ".gguf") else path.name
+    return path.stem if path.suffix in (*safetensors.ENDINGS, ".gguf") else path.name
 
 
 def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
@@ -74,6 +74,8 @@ def _detect_file(path: Path, catalog: Mapping[str, Model], configs: Mapping[str,
     _require_usable(path, facts)
     if not facts.family:
         raise _refuse_unknown(path)
+    if path.suffix.lower() == ".sft" and PICTURES[facts.family].denoiser == "unet":  # its library would take it for a pickle
+        raise Trouble(say("detect.rename", "Rename {path} so that it ends in .safetensors: with .sft it cannot be loaded.", path=str(path)))
     family, beside = PICTURES[facts.family], find_beside(path, facts)
     lacks = [each for each in facts.lacks if each not in beside]
     like = catalog[family.like]

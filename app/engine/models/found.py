@@ -29,7 +29,7 @@ FILES_MOST: Final = 20_000
 """At most so many files of one program are listed; what lies beyond is not."""
 FOLDERS_MOST: Final = 5_000
 DEEP_MOST: Final = 8
-READ: Final = frozenset({".safetensors", ".gguf"})
+READ: Final = frozenset({*safetensors.ENDINGS, ".gguf"})
 PAUSE_S: Final = 0.005
 """It pauses so long between two headers, so that the page answers as quickly as ever."""
 

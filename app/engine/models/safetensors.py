@@ -17,6 +17,8 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart, Role
 from app.engine.models.config_facts import Fact, StrangeFactError, judge_fact, refuse_fact
 
+ENDINGS: Final = (".safetensors", ".sft")
+"""Single files of weights end so; black-forest-labs published some with the short one."""
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
 HEADER: Final = Bounds(most_bytes=16 << 20, depth=8, values=500_000, unique=True)
 """No model has nearly as much; the format itself allows 100 MB, which would take seconds to parse."""

@@ -298,3 +298,17 @@ def test_a_repository_fetched_by_a_commit_or_a_branch_is_its_only_revision(tmp_p
     assert find_snapshot(repository) == repository / "snapshots/def456"
     (tmp_path / "plain/snapshots/abc123").mkdir(parents=True)
     assert find_snapshot(tmp_path / "plain") is None
+
+
+def test_files_with_the_short_ending_are_read(tmp_path: Path) -> None:
+    """As black-forest-labs published FLUX.1's: flux1-dev.sft, ae.sft."""
+    comfy = tmp_path / "ComfyUI"
+    model = write(comfy / "models/diffusion_models/flux1-schnell.sft", {"double_blocks.0.img_attn.norm.key_norm.scale": (4,)})
+    vae = write(comfy / "models/vae/ae.sft", {"decoder.conv_in.weight": (4, 4)})
+    whole = write(comfy / "models/checkpoints/whole.sft", SD15)
+    finder = look(find_tools(Places((("ComfyUI", comfy),))))
+    files = {each.path: each for each in finder.kept[0].files}
+    assert files[model].readable and files[model].title == "flux1-schnell" and files[vae].role == "part"
+    assert finder.told[files[model]].model is not None and ("vae", str(vae)) in finder.told[files[model]].model.beside
+    trouble = finder.told[files[whole]].trouble
+    assert trouble is not None and trouble.sentence.key == "detect.rename"
