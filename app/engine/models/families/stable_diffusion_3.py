@@ -31,5 +31,5 @@ FAMILY: Final = PictureFamily(
     _list_calls, _recognise, "StableDiffusion3Img2ImgPipeline", "StableDiffusion3InpaintPipeline",
     # The two CLIPs of other programs come without their projection.
     encoders=(Encoder("text_encoder"), Encoder("text_encoder_2"), Encoder("text_encoder_3", "T5", 4096)),
-    outer_share=0.05, written_as=("stable-diffusion-3", "sd3"), lora_marks=("joint_blocks",),
+    vae_file="sd3_vae", outer_share=0.05, written_as=("stable-diffusion-3", "sd3"), lora_marks=("joint_blocks",),
 )  # fmt: skip

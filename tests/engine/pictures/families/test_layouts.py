@@ -269,15 +269,15 @@ def _reread(folder: Path, there: Path, family: str, tensors: original.Tensors) -
 
 def beside_its_parts(folder: Path, there: Path, family: str) -> Laid:
     """As ComfyUI has them: diffusion_models, text_encoders, vae."""
-    pipe, models = load_pipe(folder), there / "ComfyUI/models"
+    pipe, models, made_of = load_pipe(folder), there / "ComfyUI/models", picture_families.FAMILIES[family]
     file = original.write(original.name_denoiser(family, pipe), models / "diffusion_models/x turbo.safetensors")
-    original.write(original.name_vae(pipe.vae), models / "vae/ae.safetensors")
-    original.write(original.name_encoder(pipe.text_encoder), models / "text_encoders/one.safetensors")
-    if family == "flux":
-        original.write(pipe.text_encoder_2.state_dict(), models / "clip/t5xxl.safetensors")
+    original.write(original.name_vae(pipe.vae), models / f"vae/{made_of.vae_file}.safetensors")
+    encoders = [each.part for each in made_of.encoders if each.kind]
+    for place, part in zip(("text_encoders", "clip"), encoders, strict=False):
+        original.write(original.name_encoder(getattr(pipe, part)), models / place / f"{part}.safetensors")
     packed = {"layers.0.self_attn.q_norm.weight": torch.zeros(1), "x.scale_weight": torch.zeros(1)}
     original.write(packed, models / "clip/a packed.safetensors")
-    return Laid(file, folder, single.copy_configs(folder, there / "base"))
+    return Laid(file, folder, without(folder, there / "base", "transformer", "vae", *encoders))
 
 
 def holding(shapes: dict[str, tuple[int, ...]]) -> Callable[[Path, Path, str], Laid]:
@@ -419,6 +419,7 @@ TABLE = (
     Row("sd3", "diffusers folder", as_saved, slow=True),
     Row("sd3", "all in one", as_one_file),
     Row("sd3", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
+    Row("sd3", "ComfyUI's folders", beside_its_parts),
     Row("sd3", "GGUF", as_gguf, slow=True),
     Row("sd3", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("flux", "diffusers folder", as_saved, slow=True),
