@@ -309,6 +309,7 @@ def test_files_with_the_short_ending_are_read(tmp_path: Path) -> None:
     finder = look(find_tools(Places((("ComfyUI", comfy),))))
     files = {each.path: each for each in finder.kept[0].files}
     assert files[model].readable and files[model].title == "flux1-schnell" and files[vae].role == "part"
-    assert finder.told[files[model]].model is not None and ("vae", str(vae)) in finder.told[files[model]].model.beside
+    found = finder.told[files[model]].model
+    assert found is not None and ("vae", str(vae)) in found.beside
     trouble = finder.told[files[whole]].trouble
     assert trouble is not None and trouble.sentence.key == "detect.rename"
