@@ -232,7 +232,7 @@ def _read_loras(inputs: Mapping[str, Any]) -> list[tuple[str, Any]] | None:
                 found.append((value, inputs.get(weight, 1.0)))
             else:
                 others = True
-    return None if others else found
+    return found if found or not others else None
 
 
 def name_sampler(name: str, schedule: str) -> str:

@@ -354,11 +354,18 @@ POWER = {"class_type": "Power Lora Loader (rgthree)", "inputs": {
 STACK = {"class_type": "Lora Loader Stack (rgthree)", "inputs": {
     "lora_01": "ink.safetensors", "strength_01": 0.8, "lora_02": "None", "strength_02": 1, "model": ["4", 0]}}  # fmt: skip
 STACKER = {"class_type": "LoRA Stacker", "inputs": {"lora_name_1": "ink.safetensors", "lora_wt_1": 0.8, "model": ["4", 0]}}
+TYPED = {"class_type": "LoraLoader Plus", "inputs": {
+    "lora_name": "ink.safetensors", "strength_model": 0.8, "lora_type": "style", "model": ["4", 0]}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("loader", "loras", "lost"),
-    [(POWER, (Lora("ink.safetensors", 0.8),), None), (STACK, (Lora("ink.safetensors", 0.8),), None), (STACKER, (), "LoRA Stacker")],
+    [
+        (POWER, (Lora("ink.safetensors", 0.8),), None),
+        (STACK, (Lora("ink.safetensors", 0.8),), None),
+        (STACKER, (), "LoRA Stacker"),
+        (TYPED, (Lora("ink.safetensors", 0.8),), None),
+    ],
 )
 def test_the_loras_of_a_graph_are_those_that_lead_to_its_sampler(loader: dict[str, Any], loras: tuple[Lora, ...], lost: str | None) -> None:
     unused = {"class_type": "LoraLoader", "inputs": {"lora_name": "unused.safetensors", "strength_model": 1, "model": ["4", 0]}}
