@@ -76,6 +76,11 @@ class Home:
         return self.root / "verdicts"
 
     @property
+    def used(self) -> Path:
+        """A file for each model that leaves no creation says by its time when it was last used."""
+        return self.root / "used"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

@@ -25,6 +25,7 @@ from app.engine.jobs.creation import BIN
 from app.engine.models import on_disk
 from app.engine.models.model import Model
 from app.engine.models.model_names import word_name
+from app.engine.models.picture_readers import READERS
 
 UNUSED_S: Final = 182 * 86_400.0
 DOUBLE_BYTES: Final = 1_000_000
@@ -188,18 +189,35 @@ def _find_newest(folder: Path) -> float:
     return max((facts.st_mtime for _, facts in _list_files(folder)), default=0.0)
 
 
-LAST_USE: Final = """SELECT model, MAX(at) FROM (
+ASKED: Final = """WITH asked AS (
+    SELECT CASE WHEN json_valid(request) THEN request ELSE '{}' END AS request, at FROM (
+        SELECT request, created_s AS at FROM creations UNION ALL SELECT request, COALESCE(ended_s, created_s) FROM jobs))"""
+LAST_USE: Final = f"""{ASKED} SELECT model, MAX(at) FROM (
     SELECT model, created_s AS at FROM creations
-    UNION ALL SELECT json_extract(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.model'), COALESCE(ended_s, created_s) FROM jobs
+    UNION ALL SELECT json_extract(request, '$.model'), at FROM asked
+    UNION ALL SELECT json_extract(actor.value, '$.model'), at FROM asked, json_each(request, '$.cast') AS actor WHERE actor.type='object'
 ) WHERE typeof(model)='text' GROUP BY model"""
+GUIDES_USED: Final = f"""{ASKED} SELECT json_extract(request, '$.guide_as') AS way, MAX(at) FROM asked
+    WHERE json_extract(request, '$.guide') IS NOT NULL GROUP BY way"""
 LORAS_USED: Final = """SELECT json_extract(lora.value, '$.path') AS file, MAX(created_s)
     FROM creations, json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.loras') AS lora
     WHERE lora.type='object' GROUP BY file"""
 
 
 def read_last_use(home: Home) -> dict[str, float]:
-    """Return when each model last made something, by its id, as far as shelf and list of jobs tell."""
-    return _ask(home, LAST_USE)
+    """Return when each model was last used, by its id, as far as shelf, list of jobs and marks tell."""
+    used = _ask(home, LAST_USE)
+    seen = {READERS[way].id: at for way, at in _ask(home, GUIDES_USED).items() if way in READERS}
+    with suppress(OSError):
+        seen |= {mark.name: mark.stat().st_mtime for mark in home.used.iterdir()}
+    return used | {id_: max(at, used.get(id_, 0.0)) for id_, at in seen.items()}
+
+
+def mark_used(home: Home, model: str) -> None:
+    """Mark that a model of the catalog is used now, for what neither shelf nor list of jobs tell: what was heard is in neither."""
+    with suppress(OSError):
+        home.used.mkdir(exist_ok=True)
+        (home.used / model).touch()
 
 
 def read_loras_used(home: Home) -> dict[str, float]:

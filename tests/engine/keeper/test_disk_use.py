@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,20 +14,25 @@ from app.__main__ import main
 from app.base.other_disk import move
 from app.base.paths import Home, home
 from app.base.trouble import Trouble
+from app.compat.planning.types import Choice
 from app.engine.jobs.events import Finished
-from app.engine.jobs.request import SpeechRequest
+from app.engine.jobs.owners import OWNER
+from app.engine.jobs.request import Actor, PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
+from app.engine.jobs.tasks import Hear
 from app.engine.keeper import disk_use
 from app.engine.keeper.disk_use import Double, find_doubles, keep_one, list_uses
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads
+from app.engine.models.picture_readers import DEPTH
+from app.ui.state.hearing_desk import HearingDesk
 from tests.engine.keeper.test_broken_database import make_home
 from tests.engine.keeper.test_full_disk import SCRIPT, last_of
 from tests.support import light_engine
 from tests.support.hub import cached
-from tests.support.waiting import until
+from tests.support.waiting import Idle, until
 
 SD = BY_ID["sd15"]
 LONG_AGO = time.time() - 200 * 86_400
@@ -67,6 +73,22 @@ def test_what_is_large_comes_first_and_what_nobody_used_says_so(tmp_path: Path) 
         assert not named(place, model.name).unused, "a picture of this week was made with it"
     finally:
         shelf.close()
+
+
+def test_what_a_cast_a_guide_and_hearing_used_is_not_called_unused(tmp_path: Path) -> None:
+    """Each counted from its download alone, so what was used daily looked as if it could go."""
+    place = make_home(tmp_path, pictures=0, jobs=0)
+    spoken = SpeechRequest("[Anna] Hi. [Ben] Ho.", "starter-voice", cast=(Actor("Anna", model="pocket-tts"), Actor("Ben")))
+    guided = PictureRequest("a ball", "sd15", guide="guide.png", control="depth.safetensors", guide_as="depth")
+    with closing(Idle(place)) as keeper:
+        for request in (spoken, guided, PictureRequest("a ball", "sdxl", guide_as="edges")):
+            keeper.journal.queue(request, Choice(), OWNER)
+        HearingDesk(keeper)._ask(Hear("whisper-tiny-en", (), ()))
+    used = disk_use.read_last_use(place)
+    assert {each for each, at in used.items() if at > time.time() - 600} >= {
+        "starter-voice", "pocket-tts", "sd15", "sdxl", DEPTH.id, "whisper-tiny-en",
+    }  # fmt: skip
+    assert set(used) <= {*BY_ID, "starter-voice", "starter-painter"} and "" not in used
 
 
 def test_doubles_are_found_by_all_they_hold_and_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
