@@ -14,6 +14,7 @@ interface FailedView {
   kind: "failed";
   text: string;
   cure: string;
+  code: string;
 }
 
 interface RemarkView {

@@ -269,8 +269,8 @@ def end_view(progress: Progress, spoken: Language) -> EndView | None:
             return {"kind": "finished", "elapsed_s": progress.end.elapsed_s, "made": len(progress.end.files)}
         case Stopped():
             return {"kind": "stopped"}
-        case Failed(sentence, objections, cure):
-            return {"kind": "failed", "text": join(spoken, sentence, *objections), "cure": cure}
+        case Failed(sentence, objections, cure) as failed:
+            return {"kind": "failed", "text": join(spoken, sentence, *objections), "cure": cure, "code": failed.code}
     return None
 
 
@@ -288,9 +288,10 @@ def charts_view(history: Sequence[Sample], spoken: Language) -> list[ChartPointV
 
 
 def trouble_html(trouble: Trouble, spoken: Language) -> str:
-    """Word a Trouble as HTML; the page adds the button for its cure."""
+    """Word a Trouble as HTML; the page adds the button for its cure, and by its code the way to the help."""
     words = join(spoken, trouble.sentence, *trouble.objections)
-    return f'<p class="h-trouble" role="alert" data-cure="{html.escape(trouble.cure, quote=True)}">{html.escape(words)}</p>'
+    told = f'data-cure="{html.escape(trouble.cure, quote=True)}" data-code="{trouble.code}"'
+    return f'<p class="h-trouble" role="alert" {told}>{html.escape(words)}</p>'
 
 
 def notes_html(sentences: Sequence[Sentence], spoken: Language) -> str:

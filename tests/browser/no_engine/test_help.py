@@ -45,3 +45,28 @@ def test_help_is_where_one_is_and_an_error_says_why(page: Page) -> None:
     expect(page.locator("#speak-message .h-trouble")).to_contain_text("only tags, pauses")
     page.locator(".h-why:visible").first.click()
     expect(page.locator("dialog.h-help details[open] summary")).to_have_text("How to write a script")
+
+
+FAILED = """([code, broke]) => {
+  const told = Object.assign(document.querySelector("#speak-message .h-trouble").cloneNode(true), { className: `h-trouble ${broke ? "h-broke" : ""}` });
+  Object.assign(told.dataset, { cure: "", code });
+  document.querySelector("#speak-message").replaceChildren(told);
+}"""
+
+
+def test_why_leads_to_what_is_said_of_that_trouble(page: Page) -> None:
+    """Each without a cure opened the tab's topic, so a full disk led to how a script is written."""
+    go(page, "speak")
+    page.fill("#speak-text textarea", "[S3] (pause 1s)")
+    page.click("#speak-go")
+    expect(page.locator("#speak-message .h-trouble")).to_be_visible()
+    for code, broke, title in (
+        ("disk_full", True, "When the disk is full, or files are gone"),
+        ("no_memory", True, "When memory is not enough"),
+        ("refused", True, "When a job breaks off"),
+        ("impossible", True, "How to write a script"),
+    ):
+        page.evaluate(FAILED, [code, broke])
+        page.locator("#speak-message .h-why").click()
+        expect(page.locator("dialog.h-help details[open] summary")).to_have_text(title)
+        page.get_by_role("button", name="Close").click()

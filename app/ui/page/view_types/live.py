@@ -29,6 +29,7 @@ class FailedView(TypedDict):
     kind: Literal["failed"]
     text: str
     cure: str
+    code: str
 
 
 EndView = FinishedView | StoppedView | FailedView

@@ -5,14 +5,20 @@ import { nameKeys, t } from "./words.js";
 
 let /** @type {TopicView[] | null} */ topics = null;
 
-// What is said of the tab in view, also of an error there whose cure leads nowhere else.
+// What is said of the tab in view, also of an error there whose cure and code lead nowhere else.
 const RING_PX = 6; // of the focus around a topic, above it
 const /** @type {Record<string, string>} */ OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
 const /** @type {Record<string, string>} */ OF_CURES = { extras: "models", smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
+const /** @type {Record<string, string>} */ OF_CODES = { disk_full: "disk", quota_met: "disk", not_stored: "disk", no_room: "disk", no_memory: "memory", model_not_found: "models", share_ended: "sharing" };
 const here = () => OF_TABS[tabInView() ?? ""];
 
+// A job that broke off for no reason that has a code of its own had nothing wrong in its script or prompt.
 /** @param {any} trouble */
-const topicOf = (trouble) => (trouble.closest(".h-sharing") ? "sharing" : OF_CURES[trouble.dataset.cure] ?? (/^(get|use):/.test(trouble.dataset.cure) ? "models" : here()));
+const topicOf = (trouble) => {
+  const { cure, code } = trouble.dataset;
+  if (trouble.closest(".h-sharing")) return "sharing";
+  return OF_CURES[cure] ?? (/^(get|use):/.test(cure) ? "models" : OF_CODES[code] ?? (trouble.matches(".h-broke") && code === "refused" ? "crash" : here()));
+};
 
 /** @param {TopicView} topic @param {string[]} words */
 const found = (topic, words) => {

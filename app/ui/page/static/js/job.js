@@ -8,7 +8,7 @@ const notes = new Map(), stopping = new Set();
 
 // Per-step progress is visual only; screen readers hear what is new.
 export const jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
-export const jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
+export const jobSaid = `<ul class="h-said"></ul><p class="h-soft h-lately" role="status" hidden></p><p class="h-trouble h-broke" role="alert" hidden></p><p class="h-chips h-resume" hidden><button type="button"></button></p>`;
 
 // Said of a stopped job: results are kept only where there are some.
 /** @param {unknown} kept */
@@ -38,6 +38,7 @@ export const drawJob = (element, view, doing, heard = "") => {
   trouble.hidden = end?.kind !== "failed";
   if (end?.kind === "failed") {
     trouble.dataset.cure = end.cure;
+    trouble.dataset.code = end.code;
     text(trouble, end.text);
   }
   // A stopped job goes on after what it finished; the button is the owner's, as for an interrupted one.
