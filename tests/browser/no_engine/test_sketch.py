@@ -157,6 +157,24 @@ def test_what_is_no_picture_is_told_and_changes_nothing(page: Page, opened: tupl
     expect(chip(page)).to_contain_text("starting from mine.png")
 
 
+def test_what_the_browser_shows_is_painted_from(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AVIF, BMP and GIF were shown, and refused at Paint."""
+    open_picture(page, tmp_path)
+    for name in ("a.avif", "b.bmp", "c.gif"):
+        Image.new("RGB", (48, 32), "teal").save(tmp_path / name)
+        page.set_input_files("#h-sketch input[type=file]", tmp_path / name)
+        expect(chip(page)).to_contain_text(f"starting from {name}")
+        request = asked(page, opened[0], monkeypatch)
+        assert request.image
+        with Image.open(request.image) as sent:
+            assert sent.size == (48, 32) and abs(sent.convert("RGB").getpixel((9, 9))[1] - 128) < 3  # type: ignore[index]
+    (tmp_path / "IMG_1.HEIC").write_bytes(b"\0\0\0\x18ftypheic")
+    page.set_input_files("#h-sketch input[type=file]", tmp_path / "IMG_1.HEIC")
+    expect(page.locator(".h-force").locator("visible=true").locator("li.wrong")).to_contain_text("IMG_1.HEIC is a HEIC picture")
+
+
 def test_a_picture_that_cannot_be_sent_starts_nothing(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

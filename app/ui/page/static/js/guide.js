@@ -1,7 +1,7 @@
 // The pictures beside the prompt on Paint, one that guides and one to be like: chosen, dropped or an earlier result; kept over a reload, sent with Paint.
 import { el, makeButton, text } from "./elements.js";
 import { area, fill, live, redraw } from "./hearth.js";
-import { keepPicture, readPicture, send } from "./picture.js";
+import { keepPicture, notOpened, readPicture, send } from "./picture.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
 
@@ -40,7 +40,7 @@ class BesidePicture {
     try {
       (await createImageBitmap(picture)).close();
     } catch {
-      inForce("paint", "refused", t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name }));
+      inForce("paint", "refused", notOpened(picture, name));
       return;
     }
     inForce("paint", "refused", "");

@@ -74,12 +74,30 @@ export const readPicture = (what) => inStore("readonly", (all) => all.get(`${min
 /** What was there before a reload. @returns {Promise<Kept | null | undefined>} */
 export const readStart = () => inStore("readonly", (all) => all.get(mine)).catch(() => null);
 
+/** Why a browser opened no picture. @param {Blob} picture @param {string} name */
+export const notOpened = (picture, name) =>
+  /^image\/hei[cf]/.test(picture.type) || /\.hei[cf]$/i.test(name)
+    ? t("picture.heic", "{name} is a HEIC picture, as iPhones take them, and this browser cannot open it. Save it as JPEG; an iPhone takes JPEG with the camera's format set to “Most Compatible”.", { name })
+    : t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name });
+
+const TAKEN = ["\x89PNG", "\xff\xd8\xff", "RIFF"]; // the server takes what begins so: PNG, JPEG, WebP
+/** A picture as the server takes it: what only the browser can open (AVIF, BMP, GIF) becomes PNG. @param {Blob} blob @param {string} name @returns {Promise<[Blob, string]>} */
+async function asTaken(blob, name) {
+  const head = String.fromCharCode(...new Uint8Array(await blob.slice(0, 4).arrayBuffer()));
+  if (TAKEN.some((each) => head.startsWith(each))) return [blob, name];
+  const opened = await createImageBitmap(blob, { imageOrientation: "from-image" }), canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [opened.width, opened.height];
+  canvas.getContext("2d")?.drawImage(opened, 0, 0);
+  opened.close();
+  return [await toBlob(canvas), `${name.replace(/\.\w+$/, "")}.png`];
+}
+
 const sent = new WeakMap(); // what was uploaded, by its blob
 /** @param {Blob} blob @param {string} name */
 export async function send(blob, name) {
   if (sent.has(blob)) return sent.get(blob);
   const form = new FormData();
-  form.append("files", blob, name);
+  form.append("files", ...(await asTaken(blob, name)));
   const answer = await fetch("gradio_api/upload", { method: "POST", body: form });
   if (!answer.ok) {
     inForce("paint", "refused", (await answer.text()) || t("picture.not-sent", "The picture {name} could not be sent. Try again.", { name }));

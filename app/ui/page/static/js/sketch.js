@@ -4,7 +4,7 @@ import { Drawn, INK, MASK_MOST, reframe } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live } from "./hearth.js";
 import { buildPicking, findThing, quiet, showPicking, tellPicked } from "./pick.js";
-import { changeStart, start } from "./picture.js";
+import { changeStart, notOpened, start } from "./picture.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
 
@@ -149,7 +149,7 @@ export async function openStart(blob, name, before = {}) {
     const scale = Math.min(1, Math.sqrt(PIXELS_MOST / (opened.width * opened.height)), SIDE_MOST / Math.max(opened.width, opened.height));
     if (scale < 1) opened = await createImageBitmap(opened, { resizeWidth: Math.round(opened.width * scale), resizeHeight: Math.round(opened.height * scale), resizeQuality: "high" });
   } catch {
-    inForce("paint", "refused", t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name }));
+    inForce("paint", "refused", notOpened(blob, name));
     return;
   }
   inForce("paint", "refused", "");
