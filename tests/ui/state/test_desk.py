@@ -322,7 +322,7 @@ def test_a_model_of_the_other_kind_is_refused_before_anything_waits(tmp_path: Pa
             desk.jobs.begin(SpeechRequest("[S1] Hi.", model=painter), OWNER)
         assert not desk.keeper.journal.list_waiting() and OWNER.name not in desk.jobs.grids
         assert desk.models.read_limits(painter) == (None, DIA)
-        assert shared.find_model(desk, "gpt-4o", "speech") == "", "any other name is the best voice"
+        assert shared.find_model(desk, "gpt-4o", "speech") == "", "a name that clients send anyway is the best voice"
 
 
 def test_a_grid_for_which_the_queue_has_no_room_begins_none_of_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
