@@ -85,9 +85,8 @@ def test_what_a_cast_a_guide_and_hearing_used_is_not_called_unused(tmp_path: Pat
             keeper.journal.queue(request, Choice(), OWNER)
         HearingDesk(keeper)._ask(Hear("whisper-tiny-en", (), ()))
     used = disk_use.read_last_use(place)
-    assert {each for each, at in used.items() if at > time.time() - 600} >= {
-        "starter-voice", "pocket-tts", "sd15", "sdxl", DEPTH.id, "whisper-tiny-en",
-    }  # fmt: skip
+    lately = {each for each, at in used.items() if at > time.time() - 600}
+    assert lately >= {"starter-voice", "pocket-tts", "sd15", "sdxl", DEPTH.id, "whisper-tiny-en"}
     assert set(used) <= {*BY_ID, "starter-voice", "starter-painter"} and "" not in used
 
 
