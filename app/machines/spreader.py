@@ -56,7 +56,7 @@ class Spreader:
         """These machines were named for jobs too large for this computer, by job."""
         self._room = Room(keeper, hub, self._asking, self.models)
         self._thread = threading.Thread(target=self._watch, name="spreader", daemon=True)
-        keeper.leaves = self._room.pass_over
+        keeper.leaves, keeper.stops = self._room.pass_over, self._stop
 
     def start(self) -> Self:
         self._thread.start()
@@ -70,7 +70,7 @@ class Spreader:
         for at in [*self._jobs.values()]:
             if at.where != "away" or not goes_on:
                 self._give_up(at)
-        self._keeper.leaves = lambda job: False
+        self._keeper.leaves, self._keeper.stops = lambda job: False, lambda job: None
 
     @property
     def _busy(self) -> set[str]:
@@ -79,6 +79,11 @@ class Spreader:
 
     def _find_here(self) -> SharedJob | None:
         return next((each for each in [*self._jobs.values()] if each.where == "here"), None)
+
+    def _stop(self, job: str) -> None:
+        """Take back what machines have of a job at once: the engine here may be at a long step until it is no longer the running one."""
+        if (at := self._jobs.get(job)) is not None:
+            at.drop()
 
     # What the window asks; any thread may call.
 

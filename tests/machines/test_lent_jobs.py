@@ -248,6 +248,18 @@ def test_the_engine_here_is_idle_while_all_that_waits_is_left_to_others(tmp_path
     assert table.keeper.leaves("too large") is False, "the engine here does it all"
 
 
+def test_stop_takes_back_what_others_have_before_the_engine_here_has_ended_its_step(tmp_path: Path) -> None:
+    table = Table(tmp_path, *(HelpingMachine(each, each, online=True, models=frozenset({"starter-painter"})) for each in "ab"))
+    table.share(PictureRequest("a ball", "starter-painter", seed=1, batch=4))
+    at = table.spreader._jobs["job"]
+    at.where = "here"
+    assert table.given
+    table.keeper.stops("job")
+    table.keeper.stops("another")
+    at.give_away(table.machines, (), here=True, joins=True)
+    assert not table.given, "and they get nothing more of it"
+
+
 def test_a_machine_that_is_about_to_answer_for_a_job_does_not_get_one_behind_it(tmp_path: Path) -> None:
     table, sent = Table(tmp_path, HelpingMachine("a", "Attic", online=True, models=frozenset({"sd15"}))), list[str]()
     table.outlooks = {"second": Outlook()}

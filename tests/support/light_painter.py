@@ -45,7 +45,7 @@ MADE = "made.txt"
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
-    sending, stopping, orders, loaded = threading.Lock(), set[str](), list[Run | Quit](), [""]
+    sending, stopping, orders, loaded = threading.Lock(), dict[str, float](), list[Run | Quit](), [""]
     arrived = threading.Condition()
 
     def tell(report: Report) -> None:
@@ -65,10 +65,10 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
             except (EOFError, OSError):
                 order = Quit()
             if isinstance(order, StopOrder):
-                stopping.add(order.job)
+                stopping[order.job] = time.time()
             elif isinstance(order, Run | Quit):
                 if isinstance(order, Run):
-                    stopping.discard(order.job)  # here, as the engine does: a stop may come before the job begins
+                    stopping.pop(order.job, None)  # here, as the engine does: a stop may come before the job begins
                 with arrived:
                     orders.append(order)
                     arrived.notify()
@@ -88,9 +88,10 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
             tell(JobEvent(order.job, event))
 
 
-def note(home: Home, word: str, seed: int) -> None:
+def note(home: Home, word: str, seed: int, when_s: float = 0.0) -> None:
+    """`when_s`: now, where it is not given."""
     with (home.root / MADE).open("a") as file:
-        file.write(f"{word} {seed} {time.time()}\n")
+        file.write(f"{word} {seed} {when_s or time.time()}\n")
 
 
 def read_made(home: Path) -> list[tuple[str, int, float]]:
@@ -100,11 +101,12 @@ def read_made(home: Path) -> list[tuple[str, int, float]]:
     return [(word, int(seed), float(when)) for word, seed, when in lines]
 
 
-def carry_out(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+def carry_out(home: Home, order: Run, stopping: dict[str, float]) -> Iterator[Event]:
+    """`stopping`: when it heard that a job is to stop."""
     yield from (speak if isinstance(order.request, SpeechRequest) else paint)(home, order, stopping)
 
 
-def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+def speak(home: Home, order: Run, stopping: dict[str, float]) -> Iterator[Event]:
     """Each part in steps as a picture has; one that lies in the folder, made of the same, is taken as it is."""
     request, folder = order.request, Path(order.folder)
     assert isinstance(request, SpeechRequest)
@@ -137,7 +139,7 @@ def speak(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
     yield Finished((str(target),), elapsed_s, frames / elapsed_s, "frames", 0, 0.5 * len(made))
 
 
-def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
+def paint(home: Home, order: Run, stopping: dict[str, float]) -> Iterator[Event]:
     request, folder = order.request, Path(order.folder)
     assert isinstance(request, PictureRequest)
     folder.mkdir(parents=True, exist_ok=True)
@@ -159,6 +161,7 @@ def paint(home: Home, order: Run, stopping: set[str]) -> Iterator[Event]:
                     Image.new("RGB", (400, 300), (255, 0, 0)).save(shown)
                     yield Preview(step + 1, str(shown))
                 if order.job in stopping:
+                    note(home, "heard", seed, stopping[order.job])
                     note(home, "stopped", seed)
                     yield Stopped(tuple(files), 1.0)
                     return

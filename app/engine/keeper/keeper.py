@@ -84,6 +84,8 @@ class Keeper:
         self._queue = WorkQueue(self.journal, self.folder, lambda job: self.leaves(job))
         self.leaves: Callable[[Job], bool] = lambda job: False
         """It says whether a waiting job is passed over, as another machine is to do it. The loop's thread calls it."""
+        self.stops: Callable[[str], None] = lambda job: None
+        """It takes back what other machines have of a job that is stopped."""
         self.board, self.status = ProgressBoard(), EngineStatus()
         self._lent_out: dict[str, Callable[[], None]] = {}
         """Other machines do these jobs; each comes with what stops it."""
@@ -309,6 +311,7 @@ class Keeper:
             self.board.post(job, self._loop.ends.end(job, Stopped((), 0.0)))
             return
         self._loop.stop(job)
+        self.stops(job)
 
     def withdraw(self, job: str) -> bool:
         """Take a waiting job out of the queue; one that has begun runs on, and False is returned."""
