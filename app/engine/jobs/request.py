@@ -363,8 +363,9 @@ class PictureRequest:
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> Self:
-        """Parse the output of `to_json`."""
-        return cls(**{**values, "loras": tuple(Lora(**each) for each in values.get("loras", ()))})
+        """Parse the output of `to_json`, where the formula that enlarges stands for nothing."""
+        formula = {"enlarger": LATER["enlarger"]} if values.get("upscale", 1) != 1 else {}
+        return cls(**{**formula, **values, "loras": tuple(Lora(**each) for each in values.get("loras", ()))})
 
     @property
     def is_piece(self) -> bool:

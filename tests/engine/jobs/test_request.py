@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.base.trouble import Trouble
-from app.engine.jobs.request import PictureRequest, SpeechRequest, from_json
+from app.engine.jobs.request import PictureRequest, SpeechRequest, from_json, to_json
+from app.engine.jobs.settings import STARTER_ENLARGER
 
 SPEECH_ENDS: dict[str, tuple[Any, Any, float]] = {
     "guidance": (1.0, 10.0, 0.01), "temperature": (0.0, 5.0, 0.01), "top_p": (0.01, 1.0, 0.01), "speed": (0.5, 2.0, 0.01),
@@ -44,6 +45,13 @@ def test_what_is_not_asked_for_stays_as_it_is() -> None:
     speech, picture = SpeechRequest("a"), PictureRequest("a")
     assert (speech.speed, speech.loudness_lufs, speech.tail_s, speech.format, speech.carry_voice) == (1.0, -18.0, 0.3, "wav", True)
     assert (picture.batch, picture.upscale, picture.seed, picture.width) == (1, 1, None, None)
+
+
+@pytest.mark.parametrize("enlarger", ["", STARTER_ENLARGER, "/home/me/mine.safetensors"])
+def test_what_enlarges_a_picture_is_stored(enlarger: str) -> None:
+    """The formula became the starter's network in the journal, and on the way to another machine."""
+    request = PictureRequest("p", upscale=2, enlarger=enlarger)
+    assert from_json(to_json(request)) == request
 
 
 def test_a_mask_needs_a_picture() -> None:
