@@ -78,7 +78,7 @@ class PlainRows:
             return prepare(model, *given, is_first_iteration=False, **others)
 
         def put_cache(_config: Any, model_kwargs: dict[str, Any], *_others: Any) -> None:
-            model_kwargs["past_key_values"] = cache
+            model_kwargs["cache"] = cache
 
         model.prepare_inputs_for_generation, model._prepare_cache_for_generation = take_last_row, put_cache
         try:

@@ -98,7 +98,7 @@ def run_dia(model: nn.Module, dtype: torch.dtype) -> Tensor:
         encoder_outputs=(first.encoder_last_hidden_state,),
         attention_mask=asked["attention_mask"],
         decoder_input_ids=step,
-        past_key_values=first.past_key_values,
+        cache=first.cache,
         use_cache=True,
     )
     return torch.cat([first.logits, second.logits], dim=-2 if first.logits.dim() == 3 else 1)

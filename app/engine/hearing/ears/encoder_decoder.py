@@ -135,9 +135,9 @@ class EncoderDecoder:
         given = prompt
         for step in range(min(self._most, TOKENS_LEAST + int(TOKENS_PER_S * seconds))):
             told = self._model(
-                encoder_outputs=encoded, decoder_input_ids=torch.tensor([given], device=self._device), past_key_values=cache, use_cache=True
+                encoder_outputs=encoded, decoder_input_ids=torch.tensor([given], device=self._device), cache=cache, use_cache=True
             )
-            cache = told.past_key_values
+            cache = told.cache
             likely = told.logits[0, -1].float().softmax(-1)
             if not bool(likely[0].isfinite()):
                 raise NumbersBroke(step, "speech")

@@ -84,7 +84,7 @@ class Codec:
         seen = latents[max(0, start - 1) :].to(self.device, self._dtype)
         spread = decoder.upsample(model.latent_proj(seen.T[None]))[..., self._rows_a_frame * min(1, start) :].transpose(1, 2)
         cache = DynamicCache(config=decoder.config) if before is None else copy.deepcopy(before.cache)
-        made = decoder.decoder_transformer(spread, past_key_values=cache).last_hidden_state
+        made = decoder.decoder_transformer(spread, cache=cache).last_hidden_state
         rows = made if before is None else torch.cat((before.rows, made), 1)
         values = decoder.decoder_seanet(rows.transpose(1, 2))[0, 0]
         samples = values[-(len(latents) - start) * self.hop :].float().cpu().numpy()

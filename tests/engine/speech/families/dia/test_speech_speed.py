@@ -86,7 +86,7 @@ def plain(model: Any, context: int) -> list[float]:
         return prepare(self, *given, is_first_iteration=False, **others)
 
     def put_cache(self: Any, config: Any, model_kwargs: dict[str, Any], *others: Any) -> None:
-        model_kwargs["past_key_values"] = cache
+        model_kwargs["cache"] = cache
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "prepare_inputs_for_generation", prepared)
