@@ -149,6 +149,7 @@ async function give(names) {
   if (!view) return;
   book = view;
   drawNames();
+  if (document.activeElement === document.body) panel().querySelector(".h-names :is(input, button)")?.focus({ preventScroll: true }); // the pressed button is gone
   checkAgain();
 }
 
