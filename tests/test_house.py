@@ -188,6 +188,18 @@ def name_calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
             yield full.get(first, first) + dot + rest, node
 
 
+def test_only_a_kind_asks_whether_a_request_is_its_own() -> None:
+    """Others ask the request itself: its kind, its words, what tells it apart."""
+    asked = {
+        name
+        for name in NAMES
+        if name.startswith("app/") and not name.startswith(("app/engine/speech/", "app/engine/pictures/"))
+        for node in ast.walk(tree_of(TOP / name))
+        if isinstance(node, ast.Call) and re.match(r"isinstance\(.*\b(Speech|Picture)Request\b", ast.unparse(node))
+    }
+    assert not asked
+
+
 def test_foreign_files_are_opened_in_one_place() -> None:
     """A picture, sound or archive by foreign_formats.py alone, which says what it may be; anything else may only write such files."""
     found = set()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 
-from app.base.sentence import Sentence, say, say_to_all
+from app.base.sentence import Sentence, Value, say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.settings import ENLARGERS, HIRES_STRENGTH, PACE, PICTURES, SPEECH, STARTER_ENLARGER, VOLUME, check_settings, weight_of
@@ -23,6 +23,8 @@ LATER: Final[Mapping[str, Any]] = {
 """Earlier versions did not store these settings."""
 NAME_MOST, CAST_MOST = 40, 50
 """A speaker's name has at most so many letters, and a cast so many names."""
+VOICES_FOLDER: Final = "voices"
+"""Ready and saved voices lie in a folder of this name, each named after itself."""
 UPDATE = say("owner.update", "Or update Hearth.")
 FORMATS = tuple(SPEECH["format"].choices)
 PROMPT = say_to_all("setting.prompt", "prompt")
@@ -162,6 +164,13 @@ class SpeechRequest:
     def words(self) -> str:
         """What it says or shows."""
         return self.text
+
+    @property
+    def facts(self) -> tuple[Value, ...]:
+        """These tell it apart from another that says the same: who speaks."""
+        saved = self.voice.path.replace("\\", "/").split("/") if self.voice is not None else []
+        own = saved[-1].rpartition(".")[0].capitalize() if saved[-2:-1] == [VOICES_FOLDER] else ""
+        return (", ".join(actor.name for actor in self.cast) or own,)
 
     @property
     def prompts(self) -> tuple[VoicePrompt, ...]:
@@ -341,6 +350,13 @@ class PictureRequest:
     def words(self) -> str:
         """What it says or shows."""
         return self.prompt
+
+    @property
+    def facts(self) -> tuple[Value, ...]:
+        """These tell it apart from another that shows the same: size, seed and number."""
+        size = f"{self.width} x {self.height}" if self.width and self.height else ""
+        seed = say("queue.seed", "seed {seed}", seed=self.seed) if self.seed is not None else ""
+        return (size, seed, say("queue.pictures", "{n} {n:picture|pictures}", n=self.batch) if self.batch > 1 else "")
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.progress import Progress
-from app.engine.jobs.request import Request, SpeechRequest
+from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent
 from app.engine.keeper.state import EngineState, Sample
 from app.engine.models.catalog import name_model
@@ -48,8 +48,6 @@ from app.ui.page.view_types.live import (
     UnknownView,
 )
 
-VOICES_FOLDER: Final = "voices"
-"""Ready and saved voices lie in a folder of this name, each named after itself."""
 PEAK_FRAMES: Final = 1 << 16
 """So many frames of each bar are looked at for its peak: all of them up to two minutes of speech at 44,100 Hz."""
 
@@ -329,20 +327,8 @@ def queue_view(job: Job, model: bool, spoken: Language) -> QueueView:
         "id": job.id,
         "text": shorten_text(request),
         "kind": request.kind,
-        "facts": " · ".join(filter(None, [title, *list_facts(request, spoken)])),
+        "facts": " · ".join(filter(None, [title, *(translate(each, spoken) for each in request.facts)])),
     }
-
-
-def list_facts(request: Request, spoken: Language) -> list[str]:
-    """Tell two jobs of the same words apart: by whose voice speaks, or by size, seed and number."""
-    if isinstance(request, SpeechRequest):
-        voice = Path(request.voice.path) if request.voice is not None else None
-        named = voice.stem.capitalize() if voice is not None and voice.parent.name == VOICES_FOLDER else ""
-        return [", ".join(actor.name for actor in request.cast) or named]
-    size = f"{request.width} x {request.height}" if request.width and request.height else ""
-    seed = translate(say("queue.seed", "seed {seed}", seed=request.seed), spoken) if request.seed is not None else ""
-    count = translate(say("queue.pictures", "{n} {n:picture|pictures}", n=request.batch), spoken) if request.batch > 1 else ""
-    return [size, seed, count]
 
 
 def job_file_url(job: str, path: str) -> str:

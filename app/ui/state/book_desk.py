@@ -150,7 +150,7 @@ class BookDesk:
         """Return who had a voice where this book was spoken before."""
         for job in filter(None, self._list_jobs()):
             known = self.jobs.keeper.journal.find(job)
-            if known is not None and isinstance(known.request, SpeechRequest) and known.request.cast:
+            if known is not None and known.request.cast:
                 return tuple(name for name in self.speakers if name in {each.name for each in known.request.cast})
         return ()
 
