@@ -69,7 +69,9 @@ class Parser(argparse.ArgumentParser):
 
     def refuse_unknown_options(self, words: Sequence[str]) -> None:
         """Refuse an option that there is none of before its value is taken for an action or a name. An option may be cut short; a word with a blank is
-        none."""
+        none. Where actions have options of their own, they say themselves what they know."""
+        if self._subparsers is not None:
+            return
         for word in takewhile(lambda word: word != "--", words):
             name = word.partition("=")[0]
             if word.startswith("--") and " " not in word and not any(each.startswith(name) for each in self._option_string_actions):
