@@ -20,6 +20,10 @@ BONUS: Final = 0.15
 """A stretch that begins, or ends, with a sentence or in a pause is worth so much more, where a word's certainty is from 0 to 1."""
 NOISY_DB, QUIET_DB, CLIPPED = 15.0, -38.0, 0.001
 OPENS, CLOSES, MARKS = frozenset("[(*"), frozenset("])*"), " .,!?"
+NOTE_MOST: Final = 6
+"""A note in brackets has at most so many words; a bracket that stays open for longer is a slip of the recogniser, and hides nothing."""
+SOUNDLESS: Final = f"{MARKS}\u2026-\u2013\u2014\u2669\u266a\u266b\u266c"
+"""A word of these alone is not said: marks, dashes and notes of music."""
 ENDS: Final = (".", "?", "!", "\u3002", "\uff1f", "\uff01")
 
 
@@ -50,12 +54,13 @@ def choose_clip(heard: Sequence[Word], samples: Samples, rate: int) -> Clip | No
 
 def list_spoken(heard: Sequence[Word]) -> list[Word]:
     """Return the words that somebody says: recognisers write what else sounds in brackets or as notes, "[Music]" or "\u266a"."""
-    kept, told = list[Word](), False
-    for word in heard:
-        told = told or word.text.lstrip()[:1] in OPENS
-        if not told and any(each.isalnum() for each in word.text):
-            kept.append(word)
-        told = told and word.text.rstrip(MARKS)[-1:] not in CLOSES
+    kept, place = list[Word](), 0
+    while place < len(heard):
+        note = heard[place : place + NOTE_MOST] if heard[place].text.lstrip()[:1] in OPENS else ()
+        closed = next((count for count, word in enumerate(note, 1) if word.text.rstrip(MARKS)[-1:] in CLOSES), 0)
+        if not closed and heard[place].text.strip(SOUNDLESS):
+            kept.append(heard[place])
+        place += closed or 1
     return kept
 
 

@@ -103,3 +103,10 @@ def test_in_music_alone_nobody_speaks(heard: str) -> None:
     after = [*words, Word("Well,", 9.0, 9.4, 0.9), Word("hello.", 9.5, 9.9, 0.9)]
     clip = choose_clip(after, play_chords(11.0, RATE), RATE)
     assert clip is not None and clip.text == "Well, hello.", "what is said behind it is kept"
+
+
+def test_a_bracket_that_stays_open_hides_nothing() -> None:
+    said = ["Well", "(as", "I", "said", "you", "come", "in", "and", "sit", "down", "by", "the", "fire"]
+    words = [Word(word, 0.4 * place, 0.4 * place + 0.3, 0.9) for place, word in enumerate(said)]
+    clip = choose_clip(words, play_chords(6.0, RATE), RATE)
+    assert clip is not None and clip.text.endswith("by the fire")
