@@ -328,7 +328,8 @@ CUT_OFF = """() => [...document.querySelectorAll("input[placeholder]")].filter((
 STICKS_OUT = """() => [...document.querySelectorAll(".h-card")].filter((card) => card.checkVisibility()).flatMap((card) => {
   const edge = card.getBoundingClientRect().right + 1;
   const scrolls = (each) => each !== card && (getComputedStyle(each).overflowX !== "visible" || scrolls(each.parentElement));
-  const beyond = (each) => !each.children.length && each.checkVisibility() && each.getBoundingClientRect().right > edge && !scrolls(each);
+  const seen = (each) => !each.children.length && each.checkVisibility({visibilityProperty: true});
+  const beyond = (each) => seen(each) && each.getBoundingClientRect().right > edge && !scrolls(each);
   return [...card.querySelectorAll("*")].filter(beyond).map((each) => ["sticks out of its card", each.textContent]);
 })"""
 

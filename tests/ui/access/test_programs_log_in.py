@@ -22,6 +22,7 @@ from app.engine.jobs.journal import Job
 from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.ui import launch
+from app.ui.access import guesses
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk
 from tests.support.both_servers import CPU, keep_creations
@@ -56,6 +57,12 @@ def address(desk: Desk) -> Iterator[str]:
         desk.keeper.status.set(hardware=CPU)
         yield launch.start_server(LaunchOptions(desk.keeper.home), desk, None, [], middleware)
         gr.close_all(verbose=False)
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each wrong key is answered later than the one before, which test_guesses.py is about."""
+    monkeypatch.setattr(guesses, "DELAY_S", 0.0)
 
 
 @pytest.fixture

@@ -255,7 +255,8 @@ def test_a_model_of_one_size_is_enlarged_to_the_size_asked_for(desk: Desk) -> No
     assert fit_size(desk, asked) == (asked, None) and fit_size(desk, own) == (own, None)
     assert fit_size(desk, replace(asked, width=512, height=512)) == (replace(asked, upscale=2), None)
     assert fit_size(desk, replace(asked, width=1024, height=1024)) == (replace(asked, upscale=4), None)
-    assert fit_size(desk, replace(asked, width=768, height=768)) == (replace(asked, upscale=4), (768, 768))
+    assert fit_size(desk, replace(asked, width=768, height=768)) == (replace(asked, upscale=3), None)
+    assert fit_size(desk, replace(asked, width=896, height=896)) == (replace(asked, upscale=4), (896, 896))
     for width, height in ((1024, 1536), (2048, 2048)):
         with pytest.raises(Trouble, match="Ask for 256x256"):
             fit_size(desk, replace(asked, width=width, height=height))
