@@ -22,10 +22,10 @@ from app.engine.models.catalog import CATALOG
 from app.engine.models.model import describe_need
 from tests.support.places import TOP
 
-FILES = sorted((TOP / "tests" / "machines").glob("*.json"))
+FILES = sorted((TOP / "tests" / "compat" / "machine" / "reports").glob("*.json"))
 LISTED = [file for file in FILES if file.stem in MACHINES]
 MOST_BYTES = 40_000
-RENEW = "Renew it: python3 start.py doctor --selftest --json --pretend {name} --home NEW_FOLDER > tests/machines/{name}.json"
+RENEW = "Renew it: python3 start.py doctor --selftest --json --pretend {name} --home NEW_FOLDER > tests/compat/machine/reports/{name}.json"
 NEEDS = {"no model": Need()} | {model.id: describe_need(model) for model in CATALOG}
 
 
