@@ -49,7 +49,7 @@ def update(folder: Path) -> int:
         raise Refused(
             say(
                 "update.no-remote",
-                "This clone has no remote, from which newer code would come. Add one (git remote add origin ADDRESS). Nothing was changed.",
+                "This clone has no remote to get newer code from. Add one (git remote add origin ADDRESS). Nothing was changed.",
             )
         )
     else:

@@ -42,7 +42,7 @@ NO_WORKERS: Final = say("unused.no-workers", "its scheduler answers, but it has 
 NO_HEARTH: Final = say(
     "unused.no-hearth", "gets no work: the Python environment of this Dask worker has no Hearth, or one that cannot start"
 )
-LATE: Final = say("unused.late", "gets no work yet: this Dask worker has not said what it has; Hearth asks again")
+LATE: Final = say("unused.late", "gets no work yet: this Dask worker has not reported what it has; Hearth will ask again")
 BROKEN: Final = Failed(say("machines.no-end", "The other computer ended the task without a result."))
 End = Callable[["TaskEnd"], None]
 

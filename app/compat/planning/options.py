@@ -84,7 +84,7 @@ def percent_of_time(pace: Verdict | None) -> int:
 
 def object_to_pace(field: str, pace: Verdict, slower: Sentence) -> Reason:
     """Say that a way is not quick enough, or that it raised, hung or died while it was timed."""
-    untimed = say("plan.untimed", "It could not be timed on this machine: {words}", words=pace.words)
+    untimed = say("plan.untimed", "Its speed could not be measured on this machine: {words}", words=pace.words)
     return Reason(field, slower if math.isfinite(pace.error) else untimed, MEASURED_HERE)
 
 

@@ -181,7 +181,7 @@ def _read_settings_of_file(
             scheduler += (("rescale_betas_zero_snr", True), ("timestep_spacing", "trailing"))
         settings = replace(settings, scheduler="Euler")
     if not facts.few_steps:
-        named = say("detect.predicts-v", "Its name says that it was trained with v-prediction, so it is painted that way.")
+        named = say("detect.predicts-v", "Its name says that it was trained with v-prediction, so Hearth paints with it that way.")
         return settings, scheduler, named if facts.prediction_by_name else None
     note = say("detect.few-steps", "Its name says that it needs few steps, so 8 steps with little guidance are set.")
     return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, note

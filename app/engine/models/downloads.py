@@ -215,7 +215,7 @@ class Downloads:
             raise Trouble(
                 say(
                     "download.incomplete",
-                    "Something that {model} needs is not among the files that came. Update Hearth and try again; if that does not help, please send a report.",
+                    "The downloaded files lack something that {model} needs. Update Hearth and try again; if that does not help, please send a report.",
                     model=job.model.words,
                 ),
                 cure="report",

@@ -24,7 +24,7 @@ PICKER: Final = Model(
     attention=Attention(12, 12, 14, text_tokens=4096, keys=4096, masked=True, causal=False),
     source=Source("Zigeng/SlimSAM-uniform-77", ("config.json", "model.safetensors"), 38_900_000), licence="Apache-2.0",
     cache_bytes=2 * 12 * 4096 * 4096,  # what its widest attention adds to the scores, for each head
-    note=say("catalog.picker", "Finds the thing that you click on, so that it becomes the mask of a starting picture."),
+    note=say("catalog.picker", "Finds what you click on and makes it the mask of a starting picture."),
 )  # fmt: skip
 
 DESCRIBER: Final = Model(
@@ -33,7 +33,7 @@ DESCRIBER: Final = Model(
     attention=Attention(12, 12, 64, text_tokens=600, keys=600, causal=False),
     source=Source("florence-community/Florence-2-base-ft", ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"), 468_000_000),
     licence="MIT",
-    note=say("catalog.describer", "Says in English what a picture shows, for the prompt of another one."),
+    note=say("catalog.describer", "Describes a picture in English, to use in another picture's prompt."),
 )  # fmt: skip
 
 READERS: Final[Mapping[str, Model]] = {"depth": DEPTH}

@@ -55,7 +55,7 @@ def require_here(keeper: Keeper, model: Model, none: Sentence) -> None:
         raise Trouble(none, cure=f"get:{model.id}")
     if keeper.state.job and is_journalled(keeper.state.job):
         raise Trouble(
-            say("see.busy", "Hearth is at work, and looking at a picture would take memory from that. Try again when it is done.")
+            say("see.busy", "Hearth is at work, and looking at a picture would take memory from that work. Try again when it is done.")
         )
 
 
@@ -67,7 +67,7 @@ def look(keeper: Keeper, ask: Ask, sent: str) -> bytes:
         if isinstance(end, Failed):
             raise end.trouble
         if not isinstance(end, Finished):
-            raise Trouble(say("see.stopped", "Looking at the picture was stopped before its end. Try again."))
+            raise Trouble(say("see.stopped", "Looking at the picture was stopped before it finished. Try again."))
         return Path(end.files[0]).read_bytes()
     finally:
         shutil.rmtree(keeper.folder(task), ignore_errors=True)
@@ -100,7 +100,7 @@ def pick(desk: Desk, request: Request, asked: PickAsked) -> Response:
         PICKER,
         say(
             "pick.none",
-            "To find a thing in a picture, Hearth needs {model}, which is not here yet. {advice}",
+            "To find a thing in a picture, Hearth needs {model}, which is not installed yet. {advice}",
             model=PICKER.words,
             advice=advice,
         ),
@@ -110,7 +110,10 @@ def pick(desk: Desk, request: Request, asked: PickAsked) -> Response:
         found = decode(opened, "L")
     if found.getextrema() == (0, 0):
         raise Trouble(
-            say("pick.nothing", "No thing was found at this point. Choose a point in its middle, or paint over it with the brush.")
+            say(
+                "pick.nothing",
+                "Nothing was found at this point. Choose a point nearer the middle of the thing, or paint over it with the brush.",
+            )
         )
     mask, file = Image.new("LA", found.size), io.BytesIO()
     mask.putalpha(found)
@@ -123,12 +126,12 @@ def describe(desk: Desk, request: Request, asked: SeeAsked) -> Response:
     advice = say("owner.describer", "Download it in Models.")
     none = say(
         "describe.none",
-        "To say what a picture shows, Hearth needs {model}, which is not here yet. {advice}",
+        "To say what a picture shows, Hearth needs {model}, which is not installed yet. {advice}",
         model=DESCRIBER.words,
         advice=advice,
     )
     require_here(desk.keeper, DESCRIBER, none)
     words = look(desk.keeper, lambda picture: Describe(DESCRIBER.id, str(picture)), asked.picture).decode("utf-8")
     if not words:
-        raise Trouble(say("describe.nothing", "No words were found for this picture. Choose another one, or write them yourself."))
+        raise Trouble(say("describe.nothing", "Hearth could not describe this picture. Choose another one, or write them yourself."))
     return JSONResponse(DescribedView(words=words))

@@ -76,7 +76,7 @@ def word_languages(model: Model, spoken: Language) -> Sentence:
     if spoken in model.languages:
         return say("greeting.speaks", "Speaks {languages}.", languages=named)
     if any(spoken in BY_ID[id_].languages for id_, _ in rank_natural(1.0)):
-        return say("greeting.speaks-other", "Speaks {languages}, not {language}.", languages=named, language=name_language(spoken))
+        return say("greeting.speaks-other", "Speaks {languages}, but not {language}.", languages=named, language=name_language(spoken))
     return say(
         "greeting.speaks-none",
         "Speaks {languages}. None of the natural voices that Hearth can download speaks {language} yet.",

@@ -10,7 +10,7 @@ from app.engine.models.families.family import CLIP, CLIP_WORDS, PROJECTED_CLIP, 
 
 INPAINTING: Final = say("family.inpainting", "an inpainting or editing model")
 REFINER: Final = say("family.refiner", "the refiner of SDXL")
-EDM: Final = say("family.edm", "a model with EDM's noise, as Playground 2.5")
+EDM: Final = say("family.edm", "a model with EDM's noise, such as Playground 2.5")
 _EDM_MARKS: Final = {"edm_mean": "Playground 2.5", "edm_vpred.sigma_max": "CosXL"}
 """These tensors beside SDXL's say that its noise is another, as ComfyUI reads them too."""
 _UNKNOWN: Final = say("family.unknown", "a denoiser of another family")

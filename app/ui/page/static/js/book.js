@@ -128,7 +128,7 @@ function drawNames() {
   place.setAttribute("aria-label", t("book.names", "Who speaks"));
   const [{ name: first }] = names;
   text(said, voiced.length
-    ? t("book.voiced", "Ticked names have a voice of their own; the narrator reads all else. Choose the voices below.")
+    ? t("book.voiced", "Ticked people get their own voice; the narrator reads everything else. Choose the voices below.")
     : t("book.guessed", "{n} {n:name seems|names seem} to speak in this book, by words such as: said {first}.", { n: names.length, first }));
   ticks.hidden = !voiced.length;
   list(ticks, voiced.length ? names : [], (each) => each.name, (each) => {
@@ -188,7 +188,7 @@ function count() {
 function drawInvents() {
   const line = panel().querySelector(".h-invents");
   line.hidden = !book.invents || (book.chapters?.length ?? 0) < 2 || Boolean(told.speak.voice || told.speak.clip || told.speak.cast);
-  text(line, line.hidden ? "" : `\u26a0 ${t("book.invents", "Without a chosen voice each chapter may have another one. Choose a voice below.")}`);
+  text(line, line.hidden ? "" : `\u26a0 ${t("book.invents", "If no voice is chosen, each chapter may sound different. Choose a voice below.")}`);
 }
 
 /** @param {string} name @param {{ chapters?: number[], names?: string[] }} [values] */
