@@ -50,7 +50,8 @@ SCRIPT = "[S1] It is warm, you know. (pause 0.2s) [S2] And was I wrong?"
 LONG_SCRIPT = " (pause 0.2s) ".join(["[S1] It is warm, you know."] * 40)
 
 AUDITED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in its background without
 def look(event, args):
     if event in ("socket.connect", "socket.getaddrinfo"):
         to = args[0] if event == "socket.getaddrinfo" else args[1]
