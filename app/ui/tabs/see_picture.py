@@ -133,5 +133,5 @@ def describe(desk: Desk, request: Request, asked: SeeAsked) -> Response:
     require_here(desk.keeper, DESCRIBER, none)
     words = look(desk.keeper, lambda picture: Describe(DESCRIBER.id, str(picture)), asked.picture).decode("utf-8")
     if not words:
-        raise Trouble(say("describe.nothing", "Hearth could not describe this picture. Choose another one, or write them yourself."))
+        raise Trouble(say("describe.nothing", "Hearth could not describe this picture. Choose another one, or write the words yourself."))
     return JSONResponse(DescribedView(words=words))

@@ -95,7 +95,7 @@ def test_the_mask_is_opaque_where_the_thing_is(desk: Desk, monkeypatch: pytest.M
 def test_what_is_not_found_or_fails_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     save_sam(place_for(desk.keeper.home, PICKER.id))
     page, asked = page_of(desk), {"x": 0.5, "y": 0.5}
-    for end, told in ((Image.new("L", (64, 40)), "No thing was found"), (Failed(say("x.y", "No room.")), "No room.")):
+    for end, told in ((Image.new("L", (64, 40)), "Nothing was found"), (Failed(say("x.y", "No room.")), "No room.")):
         with monkeypatch.context() as patch:
             answer(desk, patch, end)
             came = page.post("/hearth/pick", json={"picture": encode(), **asked})
@@ -124,4 +124,4 @@ def test_words_are_sent_or_offered(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
         assert page.post("/hearth/describe", json=sent).json() == {"words": "A boat – red."}
     assert [type(each) for each in asked] == [Describe] and asked[0].model == DESCRIBER.id
     answer(desk, monkeypatch, "")
-    assert "No words" in page.post("/hearth/describe", json=sent).json()["trouble"]
+    assert "could not describe" in page.post("/hearth/describe", json=sent).json()["trouble"]
