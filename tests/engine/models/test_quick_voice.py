@@ -34,7 +34,7 @@ def test_the_first_voice_offered_speaks_the_readers_language_where_one_does() ->
         assert choose_voices(REFERENCE, without) == {"phonon-31m": forecast_realtime("phonon-31m", REFERENCE), "dia-1.6b": None}
     said = {(id_, code): str(word_languages(BY_ID[id_], code)) for id_ in ("phonon-31m", "vibevoice-1.5b") for code in ("zh", "de")}
     assert said["vibevoice-1.5b", "zh"] == "Speaks English, Chinese."
-    assert said["phonon-31m", "zh"] == "Speaks English, not Chinese."
+    assert said["phonon-31m", "zh"] == "Speaks English, but not Chinese."
     assert said["phonon-31m", "de"].endswith("None of the natural voices that Hearth can download speaks German yet.")
 
 
