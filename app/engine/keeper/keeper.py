@@ -27,8 +27,9 @@ from app.engine.jobs.parts import DELIVERED, LENT_OUT, Parts, mark_elsewhere, mo
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.jobs.tasks import MaintenanceTask, name_lent, new_task_id
+from app.engine.jobs.tasks import Describe, Hear, MaintenanceTask, Pick, name_lent, new_task_id
 from app.engine.keeper import kept_parts
+from app.engine.keeper.disk_use import mark_used
 from app.engine.keeper.engine_life import EngineLife
 from app.engine.keeper.engine_loop import QUIET_S, EngineLoop
 from app.engine.keeper.engine_status import EngineStatus
@@ -166,6 +167,8 @@ class Keeper:
     def start_task(self, task: MaintenanceTask) -> str:
         """Queue a maintenance task ahead of the jobs; its events are followed like a job's."""
         id_ = new_task_id()
+        if isinstance(task, Hear | Pick | Describe):
+            mark_used(self.home, task.model)
         self.board.open(id_)
         self._queue.add_task(id_, task)
         self._loop.wake()

@@ -19,7 +19,6 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import END, Failed, Finished, Stopped
 from app.engine.jobs.parts import HEARD
 from app.engine.jobs.tasks import Hear, TimedSentence
-from app.engine.keeper.disk_use import mark_used
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Model
@@ -44,18 +43,14 @@ class HearingDesk:
         """Queue a task that hears these sounds, ahead of the jobs that wait; raise a Trouble that offers a recogniser where there is none that
         hears these languages."""
         stores, model = tuple(str(name_store(each)) for each in sounds), require_recogniser(self.keeper.home, languages)
-        return self._ask(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts), tuple(languages)))
+        return self.keeper.start_task(Hear(model.id, tuple(map(str, sounds)), stores, tuple(texts), tuple(languages)))
 
     def begin_words(self, sound: Path, sentences: Sequence[Cue], store: Path, languages: Iterable[str] = ()) -> str:
         """Queue a task that finds when each word of a result is said, which was spoken in these languages."""
         timed, spoken = tuple(TimedSentence(each.begin_s, each.end_s, each.text) for each in sentences), tuple(dict.fromkeys(languages))
         model = require_recogniser(self.keeper.home, spoken)
         told = spoken[0] if len(spoken) == 1 else ""  # of several the recogniser finds out, stretch by stretch
-        return self._ask(Hear(model.id, (str(sound),), (str(store),), languages=(told,), sentences=(timed,)))
-
-    def _ask(self, task: Hear) -> str:
-        mark_used(self.keeper.home, task.model)
-        return self.keeper.start_task(task)
+        return self.keeper.start_task(Hear(model.id, (str(sound),), (str(store),), languages=(told,), sentences=(timed,)))
 
     def place_words(self, sound: Path, store: Path, language: str = "") -> list[Cue]:
         """Find when each word of a result is said, and wait for it."""

@@ -19,15 +19,14 @@ from app.engine.jobs.events import Finished
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import Actor, PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
-from app.engine.jobs.tasks import Hear
+from app.engine.jobs.tasks import Describe, Hear, Pick
 from app.engine.keeper import disk_use
 from app.engine.keeper.disk_use import Double, find_doubles, keep_one, list_uses
 from app.engine.keeper.keeper import Keeper
 from app.engine.models import on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads
-from app.engine.models.picture_readers import DEPTH
-from app.ui.state.hearing_desk import HearingDesk
+from app.engine.models.picture_readers import DEPTH, DESCRIBER, PICKER
 from tests.engine.keeper.test_broken_database import make_home
 from tests.engine.keeper.test_full_disk import SCRIPT, last_of
 from tests.support import light_engine
@@ -75,7 +74,7 @@ def test_what_is_large_comes_first_and_what_nobody_used_says_so(tmp_path: Path) 
         shelf.close()
 
 
-def test_what_a_cast_a_guide_and_hearing_used_is_not_called_unused(tmp_path: Path) -> None:
+def test_what_a_cast_a_guide_and_tasks_used_is_not_called_unused(tmp_path: Path) -> None:
     """Each counted from its download alone, so what was used daily looked as if it could go."""
     place = make_home(tmp_path, pictures=0, jobs=0)
     spoken = SpeechRequest("[Anna] Hi. [Ben] Ho.", "starter-voice", cast=(Actor("Anna", model="pocket-tts"), Actor("Ben")))
@@ -83,10 +82,11 @@ def test_what_a_cast_a_guide_and_hearing_used_is_not_called_unused(tmp_path: Pat
     with closing(Idle(place)) as keeper:
         for request in (spoken, guided, PictureRequest("a ball", "sdxl", guide_as="edges")):
             keeper.journal.queue(request, Choice(), OWNER)
-        HearingDesk(keeper)._ask(Hear("whisper-tiny-en", (), ()))
+        for task in (Hear("whisper-tiny-en", (), ()), Pick(PICKER.id, "", 0.5, 0.5), Describe(DESCRIBER.id, "")):
+            keeper.start_task(task)
     used = disk_use.read_last_use(place)
     lately = {each for each, at in used.items() if at > time.time() - 600}
-    assert lately >= {"starter-voice", "pocket-tts", "sd15", "sdxl", DEPTH.id, "whisper-tiny-en"}
+    assert lately >= {"starter-voice", "pocket-tts", "sd15", "sdxl", DEPTH.id, PICKER.id, DESCRIBER.id, "whisper-tiny-en"}
     assert set(used) <= {*BY_ID, "starter-voice", "starter-painter"} and "" not in used
 
 
