@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
 import torch
 import transformers
 from PIL import Image
@@ -19,12 +18,9 @@ from app.engine.models.adapters import Adapter, ImageEncoder, name_adapter
 from app.engine.models.loading import weights_complete
 from app.engine.models.loading.release_memory import release
 from app.engine.models.model_folder import check_part
-from app.engine.pictures.families import placement
+from app.engine.pictures.families import placement, seen_pixels
 
 ENCODER: Final = "image_encoder"
-_MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
-_SPREAD: Final = (0.26862954, 0.26130258, 0.27577711)
-"""CLIP's pictures are scaled by both."""
 _PARTS: Final = ("image_proj", "ip_adapter")
 _CROSS: Final = "attn2.processor"
 _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
@@ -108,5 +104,4 @@ def _scale(picture: Image.Image, side: int) -> torch.Tensor:
     size = max(side, round(picture.width * ratio)), max(side, round(picture.height * ratio))
     scaled = picture.convert("RGB").resize(size, Image.Resampling.BICUBIC)
     left, top = (size[0] - side) // 2, (size[1] - side) // 2
-    pixels = np.asarray(scaled.crop((left, top, left + side, top + side)), np.float32) / 255
-    return torch.from_numpy((pixels - np.array(_MEAN, np.float32)) / np.array(_SPREAD, np.float32)).permute(2, 0, 1)[None]
+    return seen_pixels.scale(scaled.crop((left, top, left + side, top + side)), (side, side), seen_pixels.CLIP)

@@ -17,14 +17,12 @@ from app.engine.models.loading import from_pretrained, weights_complete
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.loading.release_memory import release
 from app.engine.models.model_folder import check_part
+from app.engine.pictures.families import seen_pixels
 
 SIDE: Final = 518
 """It sees so many pixels of the shorter side, as in its training; a long picture is seen smaller."""
 LONGER_MOST: Final = 2 * SIDE
 PATCH: Final = 14
-_MEAN: Final = (0.485, 0.456, 0.406)
-_SPREAD: Final = (0.229, 0.224, 0.225)
-"""ImageNet's pictures are scaled by both."""
 _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
 """The library raises these for settings and weights that make no such model."""
 
@@ -68,5 +66,4 @@ def _load(folder: Path) -> Any:
 def _scale(picture: Image.Image) -> torch.Tensor:
     ratio = min(SIDE / min(picture.size), LONGER_MOST / max(picture.size))
     width, height = (max(PATCH, round(side * ratio / PATCH) * PATCH) for side in picture.size)
-    pixels = np.asarray(picture.convert("RGB").resize((width, height), Image.Resampling.BICUBIC), np.float32) / 255
-    return torch.from_numpy((pixels - np.array(_MEAN, np.float32)) / np.array(_SPREAD, np.float32)).permute(2, 0, 1)[None]
+    return seen_pixels.scale(picture.convert("RGB"), (width, height), seen_pixels.IMAGENET)

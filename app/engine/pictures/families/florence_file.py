@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
-from PIL import Image
 from tokenizers import Tokenizer
 from transformers import GenerationConfig
 from transformers.models.florence2 import Florence2ForConditionalGeneration
@@ -20,6 +18,7 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.tasks import Describe
 from app.engine.models.loading.voice_parts import device_for, explaining, load_part, split_plan
 from app.engine.models.tokenizer_facts import judge_tokenizer
+from app.engine.pictures.families import seen_pixels
 
 WORDS: Final = "words.txt"
 SIDE: Final = 768
@@ -30,9 +29,6 @@ BEAMS, REPEATED_MOST = 3, 3
 """As its makers set them: so many answers side by side, and no row of so many tokens twice in one."""
 STRIDES: Final = 32
 """Pixels of one side behind a token of a picture; one more token stands for the whole."""
-_MEAN: Final = (0.485, 0.456, 0.406)
-_SPREAD: Final = (0.229, 0.224, 0.225)
-"""ImageNet's pictures are scaled by both."""
 OPENINGS: Final = re.compile(
     r"(?:The|This) (?:image|picture) (?:shows|depicts|features|is of) |In this (?:image|picture),? (?:we can see|there is|there are) "
 )
@@ -75,9 +71,7 @@ class Describer:
     def _see(self, task: Describe) -> torch.Tensor:
         with open_picture(Path(task.picture), ("PNG",)) as opened:
             whole = decode(opened, "RGB")
-        pixels = np.asarray(whole.resize((SIDE, SIDE), Image.Resampling.BICUBIC), np.float32) / 255
-        scaled = (pixels - np.array(_MEAN, np.float32)) / np.array(_SPREAD, np.float32)
-        return torch.from_numpy(scaled).permute(2, 0, 1)[None].to(self._device, self._model.dtype)
+        return seen_pixels.scale(whole, (SIDE, SIDE), seen_pixels.IMAGENET).to(self._device, self._model.dtype)
 
 
 def clean(words: str) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
 from PIL import Image
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, pad
 from transformers.models.sam import SamModel
 
 from app.base.foreign_formats import decode, open_picture
@@ -17,11 +16,9 @@ from app.compat.planning.types import Plan
 from app.engine.jobs.tasks import Pick
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.loading.voice_parts import device_for, load_part, split_plan
+from app.engine.pictures.families import seen_pixels
 
 PICKED: Final = "picked.png"
-_MEAN: Final = (0.485, 0.456, 0.406)
-_SPREAD: Final = (0.229, 0.224, 0.225)
-"""ImageNet's pictures are scaled by both."""
 
 
 class Picker:
@@ -58,11 +55,10 @@ class Picker:
     def _look(self, picture: Path) -> tuple[tuple[int, int], torch.Tensor]:
         with open_picture(picture, ("PNG",)) as opened:
             whole = decode(opened, "RGB")
-        fitted = np.asarray(whole.resize(self._fit(whole.size), Image.Resampling.BILINEAR), np.float32) / 255
-        pixels = np.zeros((self._side, self._side, 3), np.float32)  # what lies beyond the picture is grey to the model
-        pixels[: fitted.shape[0], : fitted.shape[1]] = (fitted - np.array(_MEAN, np.float32)) / np.array(_SPREAD, np.float32)
-        given = torch.from_numpy(pixels).permute(2, 0, 1)[None].to(self._device, self._model.dtype)
-        seen: torch.Tensor = self._model.get_image_embeddings(given)
+        wide, high = self._fit(whole.size)
+        fitted = seen_pixels.scale(whole, (wide, high), seen_pixels.IMAGENET, Image.Resampling.BILINEAR)
+        square = pad(fitted, (0, self._side - wide, 0, self._side - high))  # what lies beyond the picture is grey to the model
+        seen: torch.Tensor = self._model.get_image_embeddings(square.to(self._device, self._model.dtype))
         return whole.size, seen
 
     def _fit(self, size: tuple[int, int]) -> tuple[int, int]:
