@@ -222,7 +222,7 @@ def require_reader(home: Home, made: str) -> Path | None:
         raise Trouble(
             say_to_all(
                 "guide.no-reader",
-                "To see the depth of a picture, Hearth needs {model}, which is not installed yet. {advice}",
+                "To see the depth of a picture, Hearth needs {model}, which is not here yet. {advice}",
                 model=model.words,
                 advice=advice,
             ),

@@ -100,7 +100,7 @@ def pick(desk: Desk, request: Request, asked: PickAsked) -> Response:
         PICKER,
         say(
             "pick.none",
-            "To find a thing in a picture, Hearth needs {model}, which is not installed yet. {advice}",
+            "To find a thing in a picture, Hearth needs {model}, which is not here yet. {advice}",
             model=PICKER.words,
             advice=advice,
         ),
@@ -126,7 +126,7 @@ def describe(desk: Desk, request: Request, asked: SeeAsked) -> Response:
     advice = say("owner.describer", "Download it in Models.")
     none = say(
         "describe.none",
-        "To say what a picture shows, Hearth needs {model}, which is not installed yet. {advice}",
+        "To say what a picture shows, Hearth needs {model}, which is not here yet. {advice}",
         model=DESCRIBER.words,
         advice=advice,
     )
