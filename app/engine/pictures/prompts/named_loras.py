@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Final
 
 from app.base.path_checks import is_file
 from app.base.paths import Home
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models.adapters import find_adapter
@@ -21,6 +22,7 @@ from app.engine.models.lora_facts import explain_misfit, read_facts
 from app.engine.models.lora_library import LoraFile, find_named, list_loras
 from app.engine.models.model import Model
 from app.engine.pictures.files.lora_tags import split_tags
+from app.engine.pictures.prompts.alternatives import settle
 from app.engine.pictures.prompts.wildcards import put_lines
 
 LARGEST_BYTES: Final = 4 << 20
@@ -33,9 +35,11 @@ _NEAR: Final = 0.6
 def complete(home: Home, request: PictureRequest) -> PictureRequest:
     """Return the request with lines for its wildcards, and with its enlarger, its control model and its LoRAs by their files: those that it names by path
     or by name, those that its prompt names by tags, which leave it, and the embeddings whose words it has. Raise a Trouble for a name that nothing
-    here has."""
-    prompt, tags = split_tags(put_lines(home, request.prompt))
-    files, written = list_loras(home), words_of(prompt) | words_of(request.negative)
+    here has. All pictures of a job have one negative prompt and the same LoRAs, so alternatives of these are chosen here."""
+    chance = random.SystemRandom() if request.seed is None else random.Random(request.seed)
+    prompt, tags = split_tags(settle(put_lines(home, request.prompt), chance, lambda words: bool(split_tags(words)[1])))
+    negative = settle(put_lines(home, request.negative), chance)
+    files, written = list_loras(home), words_of(prompt) | words_of(negative)
     own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
     loras = {each.path: each for each in (*own, *(Lora(_find(home, files, name), weight) for name, weight in tags))}
     for file in files:
@@ -44,6 +48,7 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     return replace(
         request,
         prompt=prompt,
+        negative=negative,
         loras=tuple(loras.values()),
         enlarger=find_enlarger(home, request.enlarger),
         control=find_control(home, request.control) if request.guide else "",
@@ -70,9 +75,28 @@ def is_embedding(file: LoraFile) -> bool:
 def check_fit(request: PictureRequest, model: Model) -> None:
     """Raise a Trouble for a LoRA whose header says that it was made for another family. A missing one is reported when it is loaded."""
     for each in request.loras:
-        path = Path(each.path)
-        if is_file(path) and (why := explain_misfit(read_facts(path), model)) is not None:
-            raise Trouble(say("lora.unfit", "The LoRA {name} cannot be used here. {why}", name=path.stem, why=why))
+        if not each.word and (why := _explain_misfit(each, model)) is not None:
+            raise Trouble(say("lora.unfit", "The LoRA {name} cannot be used here. {why}", name=Path(each.path).stem, why=why))
+
+
+def leave_out_words(request: PictureRequest, model: Model) -> tuple[PictureRequest, list[Sentence]]:
+    """Return the request without embeddings of another family, with a sentence for each: the prompt may have their words for other reasons."""
+    unfit = [each for each in request.loras if each.word and _explain_misfit(each, model) is not None]
+    notes = [
+        say(
+            "lora.only-word",
+            "Your embedding {name} was not made for {model}, so it is read as a plain word.",
+            name=each.word,
+            model=model.words,
+        )
+        for each in unfit
+    ]
+    return replace(request, loras=tuple(each for each in request.loras if each not in unfit)), notes
+
+
+def _explain_misfit(lora: Lora, model: Model) -> Sentence | None:
+    path = Path(lora.path)
+    return explain_misfit(read_facts(path), model) if is_file(path) else None
 
 
 def _explain_unknown(home: Home, name: str, files: Sequence[LoraFile]) -> Trouble:

@@ -18,7 +18,8 @@ LINES_MOST: Final = 16
 FILE_BYTES: Final = 1 << 20
 DRAWN_MOST: Final = 500
 """A prompt may have so many wildcards, with those in their lines."""
-_NAME: Final = re.compile(r"__([A-Za-z0-9][\w-]{0,60}?)__")
+_NAME: Final = re.compile(r"__([^\W_](?:[\w-]|[/ ](?=[^\W_])){0,100}?)__")
+"""A wildcard's file may lie in folders, as animals/cat; a dot leads to none above them."""
 
 
 def put_lines(home: Home, prompt: str) -> str:

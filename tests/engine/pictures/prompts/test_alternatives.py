@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
-from app.engine.pictures.prompts.alternatives import choose_words, has_alternatives
+from app.engine.pictures.prompts.alternatives import choose_words, has_alternatives, settle
 from app.engine.pictures.prompts.wildcards import LINES_MOST, put_lines
 
 
@@ -38,6 +39,18 @@ def test_a_wildcard_stands_for_its_lines(tmp_path: Path) -> None:
     assert put_lines(home, "__one__") in ("a cat", "a dog")
     assert put_lines(home, "__many__").count("|") == LINES_MOST - 1
     assert put_lines(home, "nothing") == "nothing"
+    (home.root / "wildcards" / "wild animals").mkdir()
+    write(home, "wild animals/great-cat", "lion")
+    write(home, "颜色", "红")
+    assert put_lines(home, "__wild animals/great-cat__ __颜色__") == "lion 红"
+    for plain in ("a __ b __ c", "____", "__/etc/x__", "__a/../b__", "__a//b__"):
+        assert put_lines(home, plain) == plain
+
+
+def test_of_alternatives_some_may_stay() -> None:
+    for seed in range(20):
+        settled = settle("{red|{a|b!}} {c|d} {x}", random.Random(seed), lambda words: "!" in words)
+        assert settled in ("red {c|d} {x}", "a {c|d} {x}", "b! {c|d} {x}", "{red|a} {c|d} {x}")
 
 
 def test_one_that_names_itself_or_is_not_there_is_told(tmp_path: Path) -> None:

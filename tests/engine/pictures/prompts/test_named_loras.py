@@ -13,7 +13,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures.files.lora_tags import split_tags
-from app.engine.pictures.prompts.named_loras import check_fit, complete
+from app.engine.pictures.prompts.named_loras import check_fit, complete, leave_out_words
 
 KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
 
@@ -66,6 +66,32 @@ def test_a_line_of_a_wildcard_may_name_a_lora(home: Home) -> None:
     (home.root / "wildcards" / "style.txt").write_text("in ink <lora:ink:0.5>", "utf-8")
     done = complete(home, PictureRequest("a cat, __style__"))
     assert (done.prompt, done.loras) == ("a cat, in ink", (Lora(ink, 0.5),))
+
+
+def test_alternatives_of_loras_and_of_the_negative_prompt_are_chosen_once_for_all_pictures(home: Home) -> None:
+    ink, oil = (write(home.loras / f"{name}.safetensors", KOHYA, (1, 768)) for name in ("ink", "oil"))
+    (home.root / "wildcards").mkdir()
+    (home.root / "wildcards" / "art.txt").write_text("<lora:ink:0.5> in ink\n<lora:oil:0.5> in oil", "utf-8")
+    for prompt in ("{<lora:ink:0.5> in ink|<lora:oil:0.5> in oil}, {red|blue}", "__art__, {red|blue}"):
+        found = {
+            (done.prompt, done.loras, done.negative)
+            for done in (complete(home, PictureRequest(prompt, negative="{ugly|dark}")) for _ in range(60))
+        }
+        assert found == {
+            (f"in {name}, {{red|blue}}", (Lora(file, 0.5),), bad) for name, file in (("ink", ink), ("oil", oil)) for bad in ("ugly", "dark")
+        }
+    seeded = [complete(home, PictureRequest("{<lora:ink>|<lora:oil>} a", seed=7)) for _ in range(9)]
+    assert len(set(seeded)) == 1
+
+
+def test_a_word_that_another_familys_embedding_has_stays_a_word(home: Home) -> None:
+    fantasy = write(home.loras / "fantasy.safetensors", "emb_params", (2, 768))
+    request = complete(home, PictureRequest("a fantasy castle"))
+    assert request.loras == (Lora(fantasy, word="fantasy"),)
+    check_fit(request, catalog.BY_ID["z-image-turbo"])
+    assert leave_out_words(request, catalog.BY_ID["sd15"]) == (request, [])
+    plain, notes = leave_out_words(request, catalog.BY_ID["z-image-turbo"])
+    assert plain.loras == () and plain.prompt == request.prompt and [note.key for note in notes] == ["lora.only-word"]
 
 
 def test_a_tag_that_names_none_is_told(home: Home) -> None:
