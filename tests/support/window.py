@@ -293,6 +293,18 @@ SETTLED = """() => new Promise(done => {
 It waits by the page's own clock, which is slow where the machine is."""
 
 
+DROP = """([selector, name, type, bytes]) => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));
+  document.querySelector(selector).dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+}"""
+
+
+def drop(page: Page, selector: str, name: str, content: bytes, kind: str = "text/plain") -> None:
+    """Drop a file on what the selector finds first."""
+    page.evaluate(DROP, [selector, name, kind, list(content)])
+
+
 def go(page: Page, tab: str) -> None:
     """By the script's own way: on a narrow screen some tabs hide in a menu."""
     page.wait_for_function("window.Hearth?.openTab && window.Hearth.live.state")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time
 import unicodedata
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from app.base.clean_words import clean_words
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
@@ -55,6 +57,9 @@ class Marks:
 
 
 NONE: Final = Marks()
+Made = tuple[int, int]
+"""A creation by its number and by the millisecond in which it was made."""
+MADE: Final = "creation, CAST(made_s * 1000 AS INTEGER) AS made_ms"
 
 
 class Gallery:
@@ -170,24 +175,27 @@ class Gallery:
             for id_, marks in found.items()
         }
 
-    def find(self, album: int = 0, tag: str = "") -> list[int] | None:
+    def find(self, album: int = 0, tag: str = "") -> list[Made] | None:
         """Find the creations of an album, with a tag, or both; None if neither is asked for."""
         asked: list[tuple[Kind, str]] = [("album", str(album))] if album else []
         asked += [("tag", tag)] if tag else []
-        found = [
-            {row["creation"] for row in self._db.query("SELECT creation FROM marks WHERE kind=? AND value=?", *each)} for each in asked
-        ]
+        found = [{*map(_read_made, self._db.query(f"SELECT {MADE} FROM marks WHERE kind=? AND value=?", *each))} for each in asked]
         return sorted(set.intersection(*found)) if found else None
 
-    def find_called(self, term: str) -> list[int]:
+    def find_called(self, term: str) -> list[Made]:
         """Find the creations whose name or one of whose tags contains this."""
         wanted = _fold(term)  # SQLite's own lower() knows no letters but A to Z
-        rows = self._db.query("SELECT creation, value FROM marks WHERE kind IN ('tag', 'title')")
-        return sorted({row["creation"] for row in rows if wanted in _fold(str(row["value"]))})
+        rows = self._db.query(f"SELECT {MADE}, value FROM marks WHERE kind IN ('tag', 'title')")
+        return sorted({_read_made(row) for row in rows if wanted in _fold(str(row["value"]))})
 
-    def list_marked(self) -> list[int]:
+    def list_marked(self) -> list[Made]:
         """List the creations that have a name or a tag, or are in an album."""
-        return [row["creation"] for row in self._db.query("SELECT DISTINCT creation FROM marks")]
+        return [*map(_read_made, self._db.query(f"SELECT DISTINCT {MADE} FROM marks"))]
+
+    def list_members(self) -> list[tuple[int, Made]]:
+        """List what is in albums, with the album of each."""
+        rows = self._db.query(f"SELECT {MADE}, value FROM marks WHERE kind='album'")
+        return [(int(row["value"]), _read_made(row)) for row in rows if str(row["value"]).isdigit()]
 
     def _mark(self, creations: Iterable[Creation], kind: Kind, value: str) -> None:
         with self._db.transaction():
@@ -210,13 +218,17 @@ class Gallery:
                 self._db.write("DELETE FROM marks WHERE creation=? AND kind=? AND value=?", each.id, kind, value)
 
 
+def _read_made(row: sqlite3.Row) -> Made:
+    return row["creation"], row["made_ms"]
+
+
 def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _require_name(name: str, most: int = NAME_MOST) -> str:
     """Return a name in one line; raise Trouble for none, or one that is too long to be shown."""
-    name = " ".join(name.split())
+    name = clean_words(" ".join(name.split()))
     if not name or len(name) > most:
         raise Trouble(
             say(

@@ -13,9 +13,9 @@ import sqlite3
 import threading
 import time
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.base import atomic_write
@@ -24,7 +24,7 @@ from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import BIN, Creation, RunSummary, is_own, make_file_name, make_row, name_after, read_creation
 from app.engine.jobs.database import Database, read_text
-from app.engine.jobs.gallery import Gallery
+from app.engine.jobs.gallery import Album, Gallery
 from app.engine.jobs.journal import Job
 
 NUMBERED = re.compile(r" \d{1,9}$")
@@ -33,7 +33,8 @@ ID_LIMIT = 2**63
 TRIGRAM = 3
 """Full-text search needs this many letters; shorter words are searched row by row."""
 
-AMONG = "id IN (SELECT value FROM json_each(?))"
+AMONG = "(id, CAST(created_s * 1000 AS INTEGER)) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
+"""The rows that are among those which the gallery names, and not others that got their numbers after a list of creations was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,20 @@ class Shelf:
             values += [json.dumps(marked), json.dumps(replaced)]
         query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
         return self._read_all(self._db.query(query, *values, search.most, search.skip))
+
+    def list_albums(self) -> list[Album]:
+        """List the albums with how many of their creations are on the shelf, so without those in the bin."""
+        if self._gallery is None:
+            return []
+        members = self._gallery.list_members()
+        there = {
+            row["id"]
+            for row in self._db.query(
+                f"SELECT id FROM creations WHERE binned_s IS NULL AND {AMONG}", json.dumps([made for _, made in members])
+            )
+        }
+        counts = Counter(album for album, (id_, _) in members if id_ in there)
+        return [replace(each, count=counts[each.id]) for each in self._gallery.list_albums()]
 
     def count_earlier(self, creations: Sequence[Creation]) -> dict[int, int]:
         """Count for each creation the results that its script had before it was edited; none for one that has none."""

@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from app.base import atomic_write
 from app.base.bounded_json import Bounds, parse_json
+from app.base.clean_words import clean_words
 from app.base.foreign_formats import Archive, open_archive, open_picture
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
@@ -240,7 +241,7 @@ def _read_list(archive: Archive, called: str) -> StoredProject:
         raise _refuse(called) from fault
     if isinstance(values, dict) and isinstance(values.get("hearth_project"), int) and values["hearth_project"] > FORMAT:
         raise BadRequest(say("project.newer", "{file} was written by a newer Hearth. Update this one, then open it again.", file=called))
-    if not is_right(PROJECT, values) or not values["name"].strip() or not values["name"].isprintable():
+    if not is_right(PROJECT, values) or not values["name"].strip() or clean_words(values["name"]) != values["name"]:
         raise _refuse(called)
     project: StoredProject = values
     return project

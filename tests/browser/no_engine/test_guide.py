@@ -10,9 +10,10 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import PictureRequest
+from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Beside
-from tests.support.window import asked_by, go, needs_chromium, unfold
+from tests.support.window import asked_by, drop, go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -42,6 +43,19 @@ def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkey
     expect(chip).to_have_count(0)
     unguided = asked_by(page, "#paint-go", opened[0], monkeypatch)
     assert unguided.guide is None
+
+
+def test_a_picture_dropped_as_a_guide_changes_nothing_else(page: Page, tmp_path: Path) -> None:
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Guide with a picture")
+    picture_settings.write(Image.new("RGB", (90, 60), "teal"), tmp_path / "shape.png", PictureRequest("a castle"), "starter-painter")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if "upload" in request.url else None)
+    drop(page, "#h-guide", "shape.png", (tmp_path / "shape.png").read_bytes(), "image/png")
+    expect(page.locator("#h-guide img")).to_have_attribute("alt", "Guide: shape.png")
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")
+    assert not sent, "its settings were not asked for"
 
 
 def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support import light_engine
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium, open_page, pass_looks, shut_out, until_seen
+from tests.support.window import drop, go, needs_chromium, open_page, pass_looks, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -140,17 +140,6 @@ def test_named_speakers_get_a_voice_each_at_a_click(page: Page) -> None:
     expect(told).to_have_count(0)
     page.fill(SCRIPT, "Remember: it is late. He said: go home.")
     expect(problem).to_have_count(0)
-
-
-DROP = """([selector, name, type, bytes]) => {
-  const dataTransfer = new DataTransfer();
-  dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));
-  document.querySelector(selector).dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
-}"""
-
-
-def drop(page: Page, selector: str, name: str, content: bytes, kind: str = "text/plain") -> None:
-    page.evaluate(DROP, [selector, name, kind, list(content)])
 
 
 def test_a_dropped_text_becomes_the_script(page: Page) -> None:

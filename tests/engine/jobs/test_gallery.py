@@ -113,6 +113,11 @@ def test_a_name_that_cannot_be_shown_is_refused(place: Place, name: str) -> None
         place.gallery.make_album(name)
 
 
+def test_a_name_keeps_joined_letters_and_loses_what_turns_it_round(place: Place) -> None:
+    for name, kept in (("👩‍🎨 می‌خواهم", "👩‍🎨 می‌خواهم"), ("a‮gnp.exe", "a?gnp.exe")):
+        assert place.gallery.get_album(place.gallery.make_album(name)).name == kept
+
+
 def test_a_bin_that_is_emptied_takes_the_marks_along(place: Place) -> None:
     fox = place.keep("a fox")
     place.gallery.tag([fox], ["red"])
@@ -126,6 +131,19 @@ def test_marks_of_another_creation_with_the_same_number_are_not_taken_for_its_ow
     fox = place.keep("a fox")
     place.gallery.name(fox, "Reynard")
     assert not place.gallery.read_marks([dataclasses.replace(fox, created_s=fox.created_s + 1)])
+    place.gallery.put([fox], album := place.gallery.make_album("foxes"))
+    assert place.found(album=album) == place.found(words="reyn") == ["a fox"]
+    place.database.write("UPDATE creations SET created_s=created_s+1")  # as of another one, after the list was lost
+    assert place.found(album=album) == place.found(words="reyn") == []
+    assert [each.count for each in place.shelf.list_albums()] == [0]
+
+
+def test_an_album_counts_what_is_on_the_shelf(place: Place) -> None:
+    fox, owl = place.keep("a fox"), place.keep("an owl")
+    place.gallery.put([fox, owl], place.gallery.make_album("animals"))
+    assert [each.count for each in place.shelf.list_albums()] == [2]
+    place.shelf.delete(fox.id)
+    assert [each.count for each in place.shelf.list_albums()] == [1]
 
 
 def test_the_version_before_opens_the_same_home(place: Place, tmp_path: Path) -> None:

@@ -126,6 +126,12 @@ def test_taken_in_twice_it_stands_beside_itself_and_brings_no_voice_twice(desks:
     assert theirs.settings.get("speak")["voice"] == "Tom 2", "another voice of that name is not taken for it"
 
 
+def test_joined_letters_of_its_name_go_along(desks: tuple[Desk, Desk]) -> None:
+    mine, theirs = desks
+    content = save(mine, mine.keeper.gallery.make_album("👩\u200d🎨 می\u200cخواهم"))
+    assert "The album 👩\u200d🎨 می\u200cخواهم is here" in bring(theirs, content).json()["note"]
+
+
 def test_the_work_of_before_comes_back_and_so_does_the_projects(desks: tuple[Desk, Desk]) -> None:
     mine, _ = desks
     page, album = page_of(mine), make_project(mine)

@@ -69,6 +69,7 @@ class BesidePicture {
   build(card) {
     if (card.firstElementChild) return;
     this.card = card;
+    card.classList.add("h-takes-files"); // else its picture's settings would be taken as well
     card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
       <div class="h-guide" hidden><img alt=""><div class="h-chips"></div></div></div>`).children);
     const choose = card.querySelector(".h-empty"), file = card.querySelector("input");
