@@ -29,7 +29,7 @@ SCANS_MOST: Final = 200
 SCANNED_MOST: Final = 2_500_000_000
 """A JPEG's scans may run over so many pixels, counted for each colour: 62 times over 40 million. A thousand million take about 3 s, however
 few bytes a scan has."""
-EXIF_FOLDER, USER_COMMENT = 0x8769, 0x9286
+EXIF_FOLDER, MAKER_NOTE, USER_COMMENT = 0x8769, 0x927C, 0x9286
 TIFFS: Final = (b"MM\0\x2a", b"II\x2a\0", b"MM\x2a\0", b"II\0\x2a", b"II\x2b\0", b"MM\0\x2b")
 TWO_FACED: Final = TIFFS[-1]
 """libtiff reads it as a large TIFF, and Pillow as a small one."""
@@ -200,8 +200,8 @@ def _peek(file: IO[bytes], offset: int, size: int) -> bytes:
     return found
 
 
-def read_user_comment(exif: bytes) -> bytes:
-    """Return EXIF's user comment; empty if there is none. Pillow's own reader would copy every entry, however large and many."""
+def read_exif(exif: bytes, wanted: int) -> bytes:
+    """Return what EXIF's folder has under a number; empty if it has nothing. Pillow's own reader would copy every entry, however large and many."""
     body = exif.removeprefix(EXIF)[:EXIF_MOST_BYTES]
     order = {b"II": "<", b"MM": ">"}.get(body[:2])
     try:
@@ -209,7 +209,7 @@ def read_user_comment(exif: bytes) -> bytes:
             return b""
         (first,) = struct.unpack_from(order + "I", body, 4)
         folder = _find_entry(body, order, first, EXIF_FOLDER)
-        found = folder and _find_entry(body, order, folder[1], USER_COMMENT)
+        found = folder and _find_entry(body, order, folder[1], wanted)
         return body[found[1] : found[1] + found[0]] if found else b""
     except struct.error:
         return b""

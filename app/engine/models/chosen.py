@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -19,7 +20,7 @@ from app.engine.jobs.journal import restore_choice
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
-from app.engine.models.other_tools import find_tools
+from app.engine.models.other_tools import Tool, find_tools
 from app.engine.models.voice_families import FAMILIES
 
 
@@ -34,6 +35,7 @@ class ChoiceValues(TypedDict, total=False):
     quantised: Quantised | None
 
 
+LORA_ROLES: Final = ("lora", "embedding")
 CHOICE: Final = TypeAdapter(ChoiceValues)
 
 
@@ -62,9 +64,17 @@ def read_lora_folders(home: Home) -> list[str]:
     look for."""
     kept = _read(home, "loras")
     named = [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
-    tools = find_tools() if _read(home, "finds") is True else ()
-    others = (str(folder) for tool in tools for role, folder in tool.folders if role in ("lora", "embedding"))
+    others = (str(folder) for tool in _list_tools(home) for role, folder in tool.folders if role in LORA_ROLES)
     return [*dict.fromkeys((*named, *others))]
+
+
+def read_lora_files(home: Home) -> list[tuple[Path, str]]:
+    """Return the single LoRAs and embeddings that such programs have in lists of their own, with their titles there."""
+    return [(path, title) for tool in _list_tools(home) for role, path, title in tool.named if role in LORA_ROLES]
+
+
+def _list_tools(home: Home) -> tuple[Tool, ...]:
+    return find_tools() if _read(home, "finds") is True else ()
 
 
 def _read(home: Home, name: str) -> Any:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from app.base.paths import Home
-from app.engine.models.chosen import read_lora_folders
+from app.engine.models.chosen import read_lora_files, read_lora_folders
 from app.engine.models.lora_facts import LoraFacts, read_facts
 
 FILES_MOST: Final = 20_000
@@ -36,22 +39,35 @@ class LoraFile:
 def list_loras(home: Home) -> list[LoraFile]:
     """List the files of Hearth's own folder and of those that the owner named, by name. No file is opened."""
     found: dict[str, LoraFile] = {}
-    for folder in (home.loras, *map(Path, read_lora_folders(home))):
-        for each in _walk(folder, "", DEPTH_MOST):
-            found.setdefault(each.name, each)
-            if len(found) >= FILES_MOST:
-                break
+    for each in islice(_list_all(home), FILES_MOST):
+        other = found.setdefault(each.name, each)
+        if other.stamp != each.stamp:  # another file of this name
+            found.setdefault(name := f"{each.path.parent.name}/{each.name}", replace(each, name=name))
     return sorted(found.values(), key=lambda each: (each.name.lower(), each.name))
 
 
-def _walk(folder: Path, before: str, depth: int) -> Iterator[LoraFile]:
+def _list_all(home: Home) -> Iterator[LoraFile]:
+    folders = (home.loras, *map(Path, read_lora_folders(home)))
+    linked = {*map(os.path.realpath, folders)}
+    for folder in folders:
+        yield from _walk(folder, "", DEPTH_MOST, linked)
+    for path, title in read_lora_files(home):
+        with suppress(OSError):
+            if path.name.lower().endswith(ENDING) and stat.S_ISREG((found := path.stat()).st_mode):
+                yield LoraFile(title or path.stem, path, (found.st_size, found.st_mtime_ns))
+
+
+def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[LoraFile]:
+    """Yield the files of a folder and of those in it; a link is followed where it leads out, once."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = f"{before}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    if depth and not entry.name.startswith("."):
-                        yield from _walk(Path(entry.path), f"{name}/", depth - 1)
+                if entry.is_dir():
+                    place = os.path.realpath(entry.path) if entry.is_symlink() else ""
+                    if depth and not entry.name.startswith(".") and place not in linked:
+                        linked |= {place} - {""}
+                        yield from _walk(Path(entry.path), f"{name}/", depth - 1, linked)
                 elif entry.name.lower().endswith(ENDING) and entry.is_file():
                     found = entry.stat()
                     yield LoraFile(name[: -len(ENDING)], Path(entry.path), (found.st_size, found.st_mtime_ns))

@@ -31,10 +31,10 @@ from app.engine.models.picture_families import list_calls
 from app.engine.models.picture_readers import READERS
 from app.engine.pictures import steps
 from app.engine.pictures.files import picture_settings
+from app.engine.pictures.files.alternatives import choose_words
 from app.engine.pictures.files.arrived import is_picture
 from app.engine.pictures.files.lora_tags import split_tags
 from app.engine.pictures.prompts import named_loras, starter_words
-from app.engine.pictures.prompts.alternatives import choose_words
 
 STEP_PIXELS: Final = 64
 SMALLEST_PIXELS: Final = 128

@@ -18,9 +18,9 @@ from app.engine.jobs.shelf import Search
 from app.engine.models.forecast import Forecast, list_alike, make_forecast
 from app.engine.models.model_names import word_name
 from app.engine.models.on_disk import find_model
+from app.engine.pictures.files.alternatives import choose_words
 from app.engine.pictures.files.lora_tags import split_tags
 from app.engine.pictures.prompts import starter_words
-from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.steps import compare_few_steps, estimate_seconds, estimate_share
 from app.ui.page import views

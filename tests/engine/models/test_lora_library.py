@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from app.base.paths import Home
-from app.engine.models import other_tools
+from app.engine.models import chosen, other_tools
 from app.engine.models.lora_library import LoraReader, find_named, list_loras
 from tests.support.waiting import until
 
@@ -91,3 +92,31 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     path.unlink()
     write_lora(path, **{"modelspec.title": "two, longer"})
     assert reader.read(list_loras(home)[0]).title == "two, longer"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_linked_folders_are_walked_once_and_equal_names_stay_apart(tmp_path: Path) -> None:
+    home, other = home_in(tmp_path / "home"), tmp_path / "other"
+    write_lora(home.loras / "ink.safetensors")
+    write_lora(other / "ink.safetensors", ss_tag="another")
+    write_lora(other / "glow.safetensors")
+    write_lora(tmp_path / "third" / "mist.safetensors")
+    (home.loras / "third").symlink_to(tmp_path / "third")
+    (tmp_path / "third" / "again").symlink_to(tmp_path / "third")
+    (home.loras / "mine").symlink_to(other)
+    (other / "round").symlink_to(home.loras)
+    home.settings.write_text(json.dumps({"loras": [str(other)]}))
+    files = list_loras(home)
+    assert [each.name for each in files] == ["glow", "ink", "other/ink", "third/mist"]
+
+
+def test_what_invokeai_has_in_its_list_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = home_in(tmp_path / "home")
+    inky = write_lora(tmp_path / "invokeai" / "models" / "def" / "l.safetensors")
+    tool = other_tools.Tool(
+        "InvokeAI", tmp_path / "invokeai", (), (("lora", inky, "Inky"), ("lora", tmp_path / "gone.safetensors", "Gone"))
+    )
+    monkeypatch.setattr(chosen, "find_tools", lambda: (tool,))
+    home.settings.parent.mkdir(parents=True, exist_ok=True)
+    home.settings.write_text(json.dumps({"finds": True}))
+    assert [(each.name, each.path) for each in list_loras(home)] == [("Inky", inky)]

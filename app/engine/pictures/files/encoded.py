@@ -11,9 +11,10 @@ from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 from app.base.foreign_formats import decode, open_picture
+from app.base.picture_header import EXIF_FOLDER, MAKER_NOTE, USER_COMMENT
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
-from app.engine.pictures.files.picture_settings import PARAMETERS
+from app.engine.pictures.files.picture_settings import OURS, PARAMETERS
 
 Format = Literal["png", "jpeg", "webp"]
 FORMATS: Final[tuple[Format, ...]] = ("png", "jpeg", "webp")
@@ -21,7 +22,8 @@ QUALITY: Final = 90
 ENDINGS: Final = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 SIDES: Final = {"png": 2**31 - 1, "jpeg": 65_535, "webp": 16_383}
 """A side may have so many pixels in each."""
-EXIF_TAGS, USER_COMMENT = 0x8769, 0x9286
+EXIF_MOST_BYTES: Final = 60_000
+"""A JPEG has room for no more beside its pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,16 @@ def encode_picture(path: Path, wanted: Wanted) -> bytes:
         for name, value in texts.items():
             info.add_itxt(name, value)
         more["pnginfo"] = info
-    else:  # as A1111 writes it
+    else:  # the lines as A1111 writes them
         exif = Image.Exif()
-        exif.get_ifd(EXIF_TAGS)[USER_COMMENT] = b"UNICODE\0" + texts.get(PARAMETERS, "").encode("utf-16-be")
+        left = EXIF_MOST_BYTES
+        for tag, note in (
+            (USER_COMMENT, b"UNICODE\0" + texts.get(PARAMETERS, "").encode("utf-16-be")),
+            (MAKER_NOTE, texts.get(OURS, "").encode()),
+        ):
+            if len(note) <= left:
+                exif.get_ifd(EXIF_FOLDER)[tag] = note
+                left -= len(note)
         more |= {"quality": wanted.quality, "exif": exif}
     picture.save(made, wanted.format.upper(), **more)
     return made.getvalue()

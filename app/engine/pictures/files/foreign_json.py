@@ -12,6 +12,11 @@ from app.base.bounded_json import parse_json
 from app.engine.pictures.files.foreign_settings import GRAPH, Found, RestoredSettings, list_lost, name_sampler, restore
 
 _NUMBERS: Final = re.compile(r"\d{1,6}")
+_WEIGHED: Final = re.compile(r"(?<!\\)\(([^()\\]*+)\)([+-]{1,9}+|\d{1,2}+(?:\.\d{1,4}+)?+)?|(?<![\w'-])(\w[\w']*+)([+-]{1,9}+)(?![\w+-])")
+"""InvokeAI weighs words in brackets by a number behind them, and those and single words by plus and minus; brackets alone weigh nothing."""
+_JOINED: Final = re.compile(r"\)\.(and|blend|swap)\(")
+MORE, LESS = 1.1, 0.9
+"""Each plus and each minus multiplies so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Names:
     """This field holds all of them; empty: they stand at the top."""
     usual: Mapping[str, Any] = field(default_factory=dict)
     """It always writes these, and they change nothing."""
+    weighs_behind: bool = False
+    """It writes weights behind the words, as InvokeAI does."""
 
 
 PROGRAMS: Final = (
@@ -39,7 +46,7 @@ PROGRAMS: Final = (
         "sui_image_params", "prompt", "negativeprompt", ("fluxguidancescale", "cfgscale"), "sampler", strength="initimagecreativity",
         within="sui_image_params",
     ),
-    Names("positive_prompt", "positive_prompt", "negative_prompt", ("guidance", "cfg_scale"), "scheduler", "", strength="strength"),
+    Names("positive_prompt", "positive_prompt", "negative_prompt", ("guidance", "cfg_scale"), "scheduler", "", strength="strength", weighs_behind=True),
 )  # fmt: skip
 """Fooocus, SwarmUI and InvokeAI write these, in this order."""
 
@@ -62,11 +69,14 @@ def read_json(text: str) -> RestoredSettings:
     from_picture = strength is not None and (started or str(told.get("generation_mode", "")).endswith(("img2img", "inpaint", "outpaint")))
     guidance = next((told[each] for each in names.guidance if told.get(each) is not None), None)
     worded = told.get(names.prompt), told.get(names.negative)  # InvokeAI repeats them as the prompts of the style
+    texts = [str(each or "").strip() for each in worded]
+    rewrite = rewrite_weights if names.weighs_behind else str
+    joined = dict.fromkeys(f".{each}()" for text in texts for each in _JOINED.findall(text)) if names.weighs_behind else ()
     changed = {name: value for name, value in told.items() if names.usual.get(name) != value and value not in worded}
     return restore(
         Found(
-            str(told.get(names.prompt) or "").strip(),
-            str(told.get(names.negative) or "").strip(),
+            rewrite(texts[0]),
+            rewrite(texts[1]),
             loras=tuple(list_loras(told)),
             sampler=name_sampler(str(told.get(names.sampler) or ""), str(told.get(names.schedule) or "") if names.schedule else ""),
             numbers={"steps": told.get("steps"), "guidance": guidance, "seed": told.get("seed"), "width": width, "height": height},
@@ -75,9 +85,20 @@ def read_json(text: str) -> RestoredSettings:
             from_picture=from_picture,
             guided=any(told.get(each) for each in ("controlnetmodel", "controlnets", "t2iAdapters")),
             referenced=any(told.get(each) for each in ("ipAdapters", "ref_images")),
-            lost=list_lost(changed),
+            lost=(*list_lost(changed), *joined),
         )
     )
+
+
+def rewrite_weights(prompt: str) -> str:
+    """Return InvokeAI's prompt with its weights as A1111 writes them: (words:1.2)."""
+
+    def rewrite(found: re.Match[str]) -> str:
+        words, sign = (found[1], found[2] or "") if found[3] is None else (found[3], found[4])
+        weight = (MORE ** sign.count("+") * LESS ** sign.count("-")) if sign[:1] in ("", "+", "-") else float(sign)
+        return words if weight == 1 else f"({words}:{weight:.4g})"
+
+    return _WEIGHED.sub(rewrite, prompt)
 
 
 def list_loras(told: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -70,6 +70,8 @@ VISITS_MOST: Final = 1000
 """So many nodes are looked at on the way to a prompt."""
 # Linear: every quantifier is possessive, so that no letter is tried in two ways.
 _SETTING: Final = re.compile(r'([^:,]*+)(?::\s*+("(?:[^"\\]|\\.)*+"|[^,]*+))?+,?+')
+_ORDERS: Final = re.compile(r"\b(?:BREAK|AND)\b|\[[^\[\]:|]*+:(?:[^\[\]:|]*+:)?+\s*+[\d.]++\s*+\]|\[[^\[\]|]++\|[^\[\]]++\]")
+"""A1111 does these in a prompt: it joins pieces, and changes words at a step or at each one."""
 _SIDES: Final = re.compile(r"(\d{1,6})x(\d{1,6})")
 _STEPS: Final = re.compile(r"\s*+Steps:\s*+\d")
 SAMPLERS: Final[Mapping[str, str]] = {
@@ -95,6 +97,7 @@ LOST: Final = {
     "hires sampler": "Hires sampler", "hires schedule type": "Hires schedule type", "hires checkpoint": "Hires checkpoint",
     "hires negative prompt": "Hires negative prompt", "eta": "Eta", "noise multiplier": "Noise multiplier", "noise schedule": "Noise schedule",
     "emphasis": "Emphasis", "soft inpainting enabled": "Soft inpainting", "skip early cfg": "Skip early CFG", "seed resize from": "Seed resize from",
+    "ensd": "ENSD", "rng": "RNG", "ngms": "NGMS", "token merging ratio": "Token merging ratio", "masked content": "Masked content", "mask mode": "Mask mode",
     "positive_style_prompt": "Style prompt", "negative_style_prompt": "Negative style prompt",
 }  # fmt: skip
 """Hearth lacks these settings, which change a picture: first come A1111's and Forge's names for them, then those of other programs."""
@@ -129,7 +132,10 @@ def read_a1111(text: str) -> RestoredSettings:
             from_picture="denoising strength" in settings and not {"hires upscale", "hires resize"} & settings.keys(),
             masked_only=settings.get("inpaint area", "").lower() == "only masked",
             guided="controlnet 0" in settings,
-            lost=list_lost({name: value for name, value in settings.items() if not _is_as_before(name, value, settings)}),
+            lost=(
+                *list_lost({name: value for name, value in settings.items() if not _is_as_before(name, value, settings)}),
+                *dict.fromkeys(found[0][:40] for found in _ORDERS.finditer(prompt)),
+            ),
         )
     )
 
@@ -172,20 +178,26 @@ def _unquote(value: str) -> str:
 def read_comfyui(text: str) -> RestoredSettings:
     """Read a graph of nodes: the sampler holds the settings, or leads to the nodes that do, and its conditionings lead to the prompts."""
     graph: dict[str, Any] = parse_json(text, GRAPH)
-    sampler = _gather_settings(graph)
+    first, *others = _list_samplers(graph)
+    sampler = _gather_settings(graph, first)
     latent = _latent_of(graph, sampler)
     loaders = [_inputs(node) for node in graph.values() if "Loader" in _class_of(node)]
     named = next((str(each[key]) for each in loaders for key in ("ckpt_name", "unet_name") if key in each), "")
-    denoise = _read_plain(graph, sampler, "denoise")
+    again = next((each for each in others if any(_inputs(node) is first for node in _list_upstream(graph, each.get("latent_image")))), None)
+    times = _find_times(graph, again, latent) if again else None
+    denoise = _read_plain(graph, again if again and times else sampler, "denoise")
     positive = sampler.get("positive", sampler.get("conditioning"))
     guidance = _find_value(graph, positive, ("guidance",), float | int)
     classes = [_class_of(node) for node in graph.values()]
-    lost = [(name, value) for node in graph.values() for name, value in _inputs(node).items() if name == "stop_at_clip_layer"]
+    told = {name: value for node in graph.values() for name, value in _inputs(node).items() if name == "stop_at_clip_layer"}
+    told |= {each: True for each in classes if each.lower().startswith("freeu")}
     loras, unread = _find_loras(graph, sampler.get("model"))
+    (prompt, mixed), (negative, _) = _find_words(graph, positive, "positive"), _find_words(graph, sampler.get("negative"), "negative")
+    left = [*unread, *mixed, *({"a second KSampler": None} if others and not times else ())]
     return restore(
         Found(
-            _find_text(graph, positive),
-            _find_text(graph, sampler.get("negative")),
+            prompt,
+            negative,
             loras=loras,
             numbers={
                 "steps": _read_plain(graph, sampler, "steps"),
@@ -193,16 +205,55 @@ def read_comfyui(text: str) -> RestoredSettings:
                 "seed": _read_plain(graph, sampler, "seed" if "seed" in sampler else "noise_seed"),
                 "width": _read_plain(graph, latent, "width"),
                 "height": _read_plain(graph, latent, "height"),
+                "upscale": times,
             },
             sampler=name_sampler(str(sampler.get("sampler_name", "")), str(sampler.get("scheduler", ""))),
             model=named,
             strength=denoise,
-            from_picture=isinstance(denoise, int | float) and denoise < 1,
+            from_picture=not times and isinstance(denoise, int | float) and denoise < 1,
             guided=any("ControlNetApply" in each for each in classes),
             referenced=any(each.startswith("IPAdapter") and "Loader" not in each for each in classes),
-            lost=(*list_lost(dict(lost) | {each: True for each in classes if each.lower().startswith("freeu")}), *unread),
+            lost=(*list_lost(told), *left),
         )
     )
+
+
+def _find_times(graph: Mapping[str, Any], sampler: Mapping[str, Any], latent: Mapping[str, Any]) -> str | None:
+    """Return how many times larger the second sampler's picture is; None where nothing enlarges what the first one made."""
+    for node in _list_upstream(graph, sampler.get("latent_image")):
+        inputs = _inputs(node)
+        if "Upscale" not in _class_of(node) and "ImageScale" not in _class_of(node):
+            continue
+        by, to, of = (_read_plain(graph, *each) for each in ((inputs, "scale_by"), (inputs, "width"), (latent, "width")))
+        if isinstance(by, int | float):
+            return f"{by:g}"
+        if isinstance(to, int | float) and isinstance(of, int | float) and of > 0 and to:
+            return f"{round(to / of, 2):g}"
+    return None
+
+
+_JOINING: Final = {
+    "ConditioningConcat": ("conditioning_to", "conditioning_from"),
+    "ConditioningCombine": ("conditioning_1", "conditioning_2"),
+    "ConditioningAverage": ("conditioning_to", "conditioning_from"),
+}
+"""These nodes join two prompts, under these names: the first into one that is longer, which a comma comes nearest to."""
+
+
+def _find_words(graph: Mapping[str, Any], first: Any, side: str) -> tuple[str, list[str]]:
+    """Return the words of a prompt, and the nodes that mixed it in a way that Hearth does not have."""
+    link = first
+    for _ in range(VISITS_MOST):
+        node = _find_node(graph, link)
+        inputs = _inputs(node)
+        if kinds := _JOINING.get(_class_of(node)):
+            texts = [_find_text(graph, inputs.get(each)) for each in kinds]
+            whole = _class_of(node) == "ConditioningConcat"
+            return ", ".join(filter(None, texts)) if whole else texts[0], [] if whole else [_class_of(node)]
+        link = inputs.get(side, inputs.get("conditioning"))
+        if not isinstance(link, list):
+            break
+    return _find_text(graph, first), []
 
 
 def _find_loras(graph: Mapping[str, Any], model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...]]:
@@ -263,15 +314,21 @@ _PARTS: Final = ("noise", "sampler", "sigmas", "guider")
 """By these links a custom sampler leads to the nodes that hold a part of its settings each. The guider's model is the one that paints."""
 
 
-def _gather_settings(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of the node that samples, with those of the nodes that it is put together from; raise StopIteration if there is none."""
+def _list_samplers(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the inputs of the nodes that sample, first those that begin with an empty picture; raise StopIteration if there is none."""
     whole = [_inputs(node) for node in graph.values() if "KSampler" in _class_of(node) or "SamplerCustom" in _class_of(node)]
     samplers = [each for each in whole if "positive" in each or "guider" in each]
-    sampler = next(iter(sorted(samplers, key=lambda each: "width" not in _latent_of(graph, each))))  # one that enlarges may stand before it
+    if not samplers:
+        raise StopIteration
+    return sorted(samplers, key=lambda each: "width" not in _latent_of(graph, each))
+
+
+def _gather_settings(graph: Mapping[str, Any], sampler: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a node that samples, with those of the nodes that it is put together from."""
     gathered: dict[str, Any] = {}
     for link in _PARTS:
         gathered |= _inputs(_find_node(graph, sampler.get(link)))
-    return gathered | sampler
+    return {**gathered, **sampler}
 
 
 def _latent_of(graph: Mapping[str, Any], sampler: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -386,6 +443,14 @@ def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterato
         yield say_to_all("restore.lost", "Hearth does not have these settings, so they were left out: {names}.", names=found.lost)
     if found.sampler.lower() not in AUTOMATIC and not sampler_known:
         yield say_to_all("restore.sampler", "Hearth does not know the sampler {name}; the model's own is used.", name=found.sampler)
+    for name, given in found.loras:
+        if _read_number(given, weight_of(name)) is None:
+            yield say_to_all(
+                "restore.lora",
+                "The LoRA {name} has the weight {value}, which cannot be used here, so it was left out.",
+                name=name,
+                value=str(given)[:40],
+            )
     for name in unused:
         value = str(found.numbers[name])[:40]
         yield say_to_all("restore.number", "{name} {value} cannot be used here and was left out.", name=PICTURES[name].said, value=value)

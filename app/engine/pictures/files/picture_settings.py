@@ -14,11 +14,12 @@ from app import __version__
 from app.base import atomic_write
 from app.base.bounded_json import parse_json
 from app.base.foreign_formats import open_picture
-from app.base.picture_header import read_user_comment
+from app.base.picture_header import MAKER_NOTE, USER_COMMENT, read_exif
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.request import PictureRequest, from_json, to_json
+from app.engine.pictures.files.alternatives import choose_words
 from app.engine.pictures.files.foreign_json import read_json
 from app.engine.pictures.files.foreign_settings import RestoredSettings, list_by_hand, quote, read_a1111, read_comfyui
 
@@ -49,7 +50,8 @@ def write_enlarged(picture: Image.Image, path: Path, origin: Path, times: int, e
 
 
 def format_a1111(request: PictureRequest, model: str, read_as: str | None = None) -> str:
-    """Format the settings as A1111 does: the prompt, the negative prompt, one line of settings."""
+    """Format the settings as A1111 does: the prompt with what its seed chose, the negative prompt, one line of settings."""
+    words = choose_words(request.prompt, request.seed or 0)
     settings = {
         "Steps": request.steps, "Sampler": request.scheduler or "Automatic", "CFG scale": request.guidance,
         "Seed": request.seed, "Size": f"{request.width}x{request.height}",
@@ -61,11 +63,12 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
         "Mask blur": request.mask_blur if request.mask else None,
         "Inpaint area": "Only masked" if request.mask and request.masked_only else None,
         "Masked area padding": request.masked_padding if request.mask and request.masked_only else None,
+        "Template": json.dumps(request.prompt, ensure_ascii=False) if words != request.prompt else None,
         "Read as": json.dumps(read_as, ensure_ascii=False) if read_as else None,
         "Version": f"Hearth {__version__}",
     }  # fmt: skip
     loras = "".join(f" <lora:{PurePath(public_name(each.path)).stem}:{each.weight:g}>" for each in request.loras if not each.word)
-    lines = [request.prompt + loras]
+    lines = [words + loras]
     if request.negative:
         lines.append(f"Negative prompt: {request.negative}")
     lines.append(", ".join(f"{name}: {value}" for name, value in settings.items() if value is not None))
@@ -121,8 +124,10 @@ def _read_texts(path: Path) -> dict[str, str]:
                 "restore.no-picture", "{path} is not a picture that Hearth can read. Choose a PNG, JPEG or WebP file.", path=path.name
             )
         ) from fault
-    if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_user_comment(exif)):
+    if isinstance(exif, bytes) and PARAMETERS not in text and (comment := read_exif(exif, USER_COMMENT)):
         text[PARAMETERS] = _decode_comment(comment)
+    if isinstance(exif, bytes) and OURS not in text and (note := read_exif(exif, MAKER_NOTE)).startswith(b"{"):
+        text[OURS] = note.decode(errors="replace")
     return text
 
 

@@ -21,8 +21,8 @@ from app.engine.models.enlargers import find_enlarger
 from app.engine.models.lora_facts import explain_misfit, read_facts
 from app.engine.models.lora_library import LoraFile, find_named, list_loras
 from app.engine.models.model import Model
+from app.engine.pictures.files.alternatives import settle
 from app.engine.pictures.files.lora_tags import split_tags
-from app.engine.pictures.prompts.alternatives import settle
 from app.engine.pictures.prompts.wildcards import put_lines
 
 LARGEST_BYTES: Final = 4 << 20

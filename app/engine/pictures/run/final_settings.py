@@ -17,9 +17,9 @@ from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models.families.family import PictureFamily
 from app.engine.models.model import Model, ModelSettings, is_guided
 from app.engine.models.picture_families import FAMILIES
+from app.engine.pictures.files.alternatives import choose_words
 from app.engine.pictures.kind import require_reader
 from app.engine.pictures.prompts import starter_words
-from app.engine.pictures.prompts.alternatives import choose_words
 from app.engine.pictures.prompts.named_loras import leave_out_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs import schedulers
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.pictures.files import foreign_json, foreign_settings, picture_settings
+from app.engine.pictures.files.encoded import Format, Wanted, encode_picture
 from app.engine.pictures.files.foreign_settings import VISITS_MOST
 
 WHOLE = PictureRequest(
@@ -310,7 +312,8 @@ INVOKE_FLUX = {
             "a lighthouse in fog", model="flux-2-klein-4b", steps=4, guidance=1.0, seed=42, width=1024, height=768, scheduler="Euler"), []),
         ("prompt", ENLARGED, PictureRequest(
             "a glass bottle", model="v1-5-pruned-emaonly", negative="text, watermark", steps=20, guidance=8.0, seed=7, width=512, height=640,
-            scheduler="DPM++ 2M Karras", loras=(Lora("ink.safetensors"),)), ["restore.guide", "restore.lost"]),
+            scheduler="DPM++ 2M Karras", loras=(Lora("ink.safetensors"),), upscale=2, hires=True, hires_strength=0.5),
+            ["restore.guide", "restore.lost"]),
         ("parameters", FOOOCUS_255, PictureRequest(
             "a bottle", model="juggernautXL_v8", negative="ugly", steps=30, guidance=4.0, seed=7, width=1152, height=896, loras=(Lora("offset", 0.1),),
             scheduler="DPM++ 2M SDE Karras"), ["restore.lost"]),
@@ -478,3 +481,78 @@ def test_any_text_reads_without_a_crash(text: str) -> None:
             continue
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration, RecursionError):
             assert reader is foreign_settings.read_comfyui
+
+
+def test_a_graph_that_joins_prompts_and_samples_again_is_read_whole(tmp_path: Path) -> None:
+    again: dict[str, Any] = {
+        "class_type": "KSampler",
+        "inputs": {
+            "seed": 9,
+            "steps": 10,
+            "denoise": 0.4,
+            "model": ["4", 0],
+            "positive": ["6", 0],
+            "negative": ["7", 0],
+            "latent_image": ["8", 0],
+        },
+    }
+    joined = {"class_type": "ConditioningConcat", "inputs": {"conditioning_to": ["6", 0], "conditioning_from": ["21", 0]}}
+    more = {"class_type": "CLIPTextEncode", "inputs": {"text": "at night", "clip": ["4", 1]}}
+    graph = {**COMFY, "3": {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "positive": ["20", 0]}}, "20": joined, "21": more}
+    first = picture_settings.read(write_text(tmp_path / "a.png", prompt=json.dumps(COMFY))).request
+    width = {"class_type": "LatentUpscale", "inputs": {"width": (first.width or 0) * 2, "height": 0, "samples": ["3", 0]}}
+    for nodes, times in (({"8": width}, 2), ({"8": {"class_type": "Bend", "inputs": {"samples": ["3", 0]}}}, 1), ({"8": joined}, 1)):
+        found = picture_settings.read(write_text(tmp_path / "b.png", prompt=json.dumps({**graph, "9": again, **nodes})))
+        assert found.request.prompt == f"{first.prompt}, at night" and found.request.upscale == times
+        assert (found.request.hires, found.request.hires_strength) == (
+            (True, 0.4) if times > 1 else (False, PictureRequest("a").hires_strength)
+        )
+        assert any("a second KSampler" in str(note) for note in found.notes) == (times == 1)
+    mixed = graph | {"20": {"class_type": "ConditioningCombine", "inputs": {"conditioning_1": ["6", 0], "conditioning_2": ["21", 0]}}}
+    found = picture_settings.read(write_text(tmp_path / "c.png", prompt=json.dumps(mixed)))
+    assert found.request.prompt == first.prompt and any("ConditioningCombine" in str(note) for note in found.notes)
+    endless = graph | {"20": {"class_type": "Bend", "inputs": {"conditioning": ["20", 0]}}}
+    with pytest.raises(Trouble):
+        picture_settings.read(write_text(tmp_path / "d.png", prompt=json.dumps(endless)))
+
+
+@pytest.mark.parametrize(
+    ("invokes", "ours"),
+    [
+        ("a (red fox)1.4, trees++, mist-", "a (red fox:1.4), (trees:1.21), (mist:0.9)"),
+        ("a (red fox), (old barn)--", "a red fox, (old barn:0.81)"),
+        ("well-known rock-and-roll, C++17, 3-4", "well-known rock-and-roll, C++17, 3-4"),
+        ("a fox \\(animal\\)", "a fox \\(animal\\)"),
+    ],
+)
+def test_weights_behind_the_words_come_before_them(invokes: str, ours: str) -> None:
+    assert foreign_json.rewrite_weights(invokes) == ours
+
+
+def test_what_a_prompt_orders_and_hearth_does_not_do_is_told(tmp_path: Path) -> None:
+    lines = (
+        "a castle BREAK at night, [cat:dog:0.5] <lora:ink:9>\nSteps: 20, Seed: 1, Size: 512x512, RNG: CPU, Mask mode: Inpaint not masked"
+    )
+    found = picture_settings.read(write_text(tmp_path / "a.png", parameters=lines))
+    told = " ".join(map(str, found.notes))
+    assert all(each in told for each in ("BREAK", "[cat:dog:0.5]", "RNG CPU", "Mask mode Inpaint not masked")), told
+    assert "The LoRA ink has the weight 9.0" in told and found.request.loras == ()
+    invoke = INVOKE_FLUX | {"positive_prompt": '("a lake", "a sea").blend(0.5, 0.5)'}
+    assert ".blend()" in str(picture_settings.read(write_text(tmp_path / "b.png", invokeai_metadata=json.dumps(invoke))).notes)
+    plain = "a [dim] light: dawn, and (sea:1.2)\nSteps: 20, Seed: 1, Size: 512x512"
+    assert picture_settings.read(write_text(tmp_path / "c.png", parameters=plain)).notes == ()
+
+
+@pytest.mark.parametrize("format_", ["png", "jpeg", "webp"])
+def test_every_format_carries_hearths_own_settings(format_: Format, tmp_path: Path) -> None:
+    request = PictureRequest(
+        "a {red|blue} fox", seed=3, guide="g.png", control="canny", guide_as="edges", guide_strength=0.6, guide_to=0.5, quicker="much"
+    )
+    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "a.png", request, "SD")
+    (tmp_path / "b").write_bytes(encode_picture(tmp_path / "a.png", Wanted(format_)))
+    assert picture_settings.read(tmp_path / "b").request == request
+    lines = picture_settings.read_text(tmp_path / "b").split("\n")
+    assert lines[0] in ("a red fox", "a blue fox") and 'Template: "a {red|blue} fox"' in lines[1]
+    long = replace(request, prompt="x" * 20_000, negative="y" * 20_000)
+    picture_settings.write(Image.new("RGB", (8, 8)), tmp_path / "a.png", long, "SD")
+    encode_picture(tmp_path / "a.png", Wanted(format_))

@@ -10,7 +10,7 @@ import numpy as np
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
-from app.engine.pictures.prompts.alternatives import choose_words
+from app.engine.pictures.files.alternatives import choose_words
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter, read_pixels
 
 pytest_plugins = ["tests.support.picture_fixtures"]

@@ -29,7 +29,7 @@ def settle(prompt: str, chance: random.Random, wanted: Callable[[str], bool] = b
 
     def choose(found: re.Match[str]) -> str:
         if "|" in found[1] and wanted(found[1]):
-            return chance.choice(found[1].split("|"))
+            return chance.choice(str(found[1]).split("|"))
         return f"\0{found[1].replace('|', _BAR)}\1"
 
     for _ in range(ROUNDS_MOST):

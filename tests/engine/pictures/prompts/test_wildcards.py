@@ -1,28 +1,14 @@
-"""Test what a prompt leaves to the seed: alternatives, and lines of wildcards."""
+"""Test that wildcards stand for lines of their files."""
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
-from app.engine.pictures.prompts.alternatives import choose_words, has_alternatives, settle
 from app.engine.pictures.prompts.wildcards import LINES_MOST, put_lines
-
-
-def test_a_seed_chooses_and_chooses_again_alike() -> None:
-    chosen = {choose_words("a {red|blue|{dark|light} green} ball, {x}", seed) for seed in range(60)}
-    assert chosen == {f"a {colour} ball, {{x}}" for colour in ("red", "blue", "dark green", "light green")}
-    assert choose_words("a {red|blue} ball", 5) == choose_words("a {red|blue} ball", 5)
-    assert choose_words("a {|big} ball", 1) in ("a  ball", "a big ball")
-
-
-@pytest.mark.parametrize("prompt", ["a ball", "{", "}{|", "a | b", "{a}", "{a", "(a:1.2) [b]"])
-def test_what_is_no_alternative_stays(prompt: str) -> None:
-    assert choose_words(prompt, 3) == prompt and not has_alternatives(prompt)
 
 
 def write(home: Home, name: str, *lines: str) -> None:
@@ -45,12 +31,6 @@ def test_a_wildcard_stands_for_its_lines(tmp_path: Path) -> None:
     assert put_lines(home, "__wild animals/great-cat__ __颜色__") == "lion 红"
     for plain in ("a __ b __ c", "____", "__/etc/x__", "__a/../b__", "__a//b__"):
         assert put_lines(home, plain) == plain
-
-
-def test_of_alternatives_some_may_stay() -> None:
-    for seed in range(20):
-        settled = settle("{red|{a|b!}} {c|d} {x}", random.Random(seed), lambda words: "!" in words)
-        assert settled in ("red {c|d} {x}", "a {c|d} {x}", "b! {c|d} {x}", "{red|a} {c|d} {x}")
 
 
 def test_one_that_names_itself_or_is_not_there_is_told(tmp_path: Path) -> None:
