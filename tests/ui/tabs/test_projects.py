@@ -128,7 +128,8 @@ def test_taken_in_twice_it_stands_beside_itself_and_brings_no_voice_twice(desks:
 
 def test_joined_letters_of_its_name_go_along(desks: tuple[Desk, Desk]) -> None:
     mine, theirs = desks
-    content = save(mine, mine.keeper.gallery.make_album("👩\u200d🎨 می\u200cخواهم"))
+    album = mine.keeper.gallery.make_album("👩\u200d🎨 می\u200cخواهم")
+    content = page_of(mine).get("/hearth/project", params={"album": album}).content
     assert "The album 👩\u200d🎨 می\u200cخواهم is here" in bring(theirs, content).json()["note"]
 
 

@@ -14,7 +14,7 @@ const negative = () => document.querySelector("#paint-negative textarea, #paint-
 // Earlier prompts, as a shell has them: what is being typed comes back below the newest.
 let at = 0, typed = "";
 onPage("click", ({ target }) => {
-  const words = target.closest?.("#paint-go") && box()?.value.trim();
+  const words = target.closest?.("#paint-go, #h-prompts .h-lines") && box()?.value.trim();
   if (!words || words.length > LETTERS_MOST) return;
   at = 0;
   if (used()[0] !== words) keepUsed([words, ...used().filter((each) => each !== words)]);
