@@ -136,7 +136,8 @@ function closeNotes(words) {
   setTimeout(() => watcher.disconnect(), NOTE_MS);
 }
 
-// A refused file is not used, which its field alone does not say.
+// A refused file is not used, which its field alone does not say. Gradio's client, which no name of the page reaches, sends files by this global and
+// tells of a refusal only in that note: so the global is wrapped.
 const asked = window.fetch;
 window.fetch = async (address, options) => {
   const answer = await asked(address, options);
