@@ -37,11 +37,10 @@ from app.ui.access.tunnel import open_tunnel
 from app.ui.access.uploads import CheckUploads
 from app.ui.api import a1111, assistants, gradio_endpoints, openai
 from app.ui.api.pacing import Pacing
-from app.ui.end_in_time import end_in_time
 from app.ui.own_window import OwnWindow
 from app.ui.page.translate import Language
 from app.ui.patient_start import require_port
-from app.ui.process_limits import allow_many_files, prepare_environment
+from app.ui.process_limits import allow_many_files, end_in_time, prepare_environment
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state import pausing

@@ -90,9 +90,9 @@ def test_one_instance_a_busy_port_a_dead_proxy(tmp_path: Path) -> None:
 
 STUCK = """
 import sys, time
-from app.ui import end_in_time
+from app.ui import process_limits
 from app.engine.keeper.keeper import Keeper
-end_in_time.ENDS_S = 1.0
+process_limits.ENDS_S = 1.0
 Keeper.close = lambda self: time.sleep(600)
 from app.__main__ import main
 sys.exit(main(sys.argv[1:]))
