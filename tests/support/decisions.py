@@ -49,7 +49,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.json_routes import answer_not_stored, refuse
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs.curve_view import explain_chunk
-from app.ui.tabs.plan_view import plan_view
+from app.ui.tabs.machine_view import plan_view
 from tests.support.guests import desk_at, page_of
 
 GUEST = Person("visitor-ada", owner=False)

@@ -1,13 +1,14 @@
-"""Views of the Machine tab: the machine in words, the measurement that runs, the self-test, the report for a bug."""
+"""Views of the Machine tab: the machine in words, a plan with its reasons, the measurement that runs, the self-test, the report for a bug."""
 
 from __future__ import annotations
 
 import dataclasses
 import html
 import math
+import re
 
 from app.base.private_words import hide_private
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
@@ -15,7 +16,9 @@ from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import free_bytes
-from app.compat.planning.types import Plan
+from app.compat.planning.options import LEARNED_HERE
+from app.compat.planning.plan_words import FIELDS, word_option, word_value
+from app.compat.planning.types import Plan, Reason
 from app.compat.planning.wrong_parts import PART_WORDS
 from app.engine.models import catalog
 from app.engine.models.fit import find_largest_picture
@@ -25,12 +28,13 @@ from app.engine.models.model_names import word_name
 from app.engine.models.planned import Setup
 from app.ui.page.translate import Language, join, text, translate
 from app.ui.page.view_types.live import MeasuringView
-from app.ui.page.view_types.machine import MachineView, SelfTestView, VerdictView
+from app.ui.page.view_types.machine import ChoiceView, MachineView, ObjectionView, PlanView, RejectedView, SelfTestView, VerdictView
 from app.ui.page.views import end_view, notes_html, remarks_view
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs.curve_view import curve_view
-from app.ui.tabs.plan_view import plan_view
+
+SHOWN_FIRST = ("device", "dtype", "score_dtype", "gqa", "chunk_q", "kernels", "contiguous", "offload", "vae", "quantised", "product", "row")
 
 
 def tab_view(desk: Desk, model: str, pretended: str, spoken: Language) -> MachineView | None:
@@ -159,3 +163,77 @@ def _subject_text(subject: Subject, spoken: Language) -> str:
     if subject.kind != "part" or part not in PART_WORDS:
         return subject.name
     return translate(say("selftest.part", "{part}, {dtype}", part=PART_WORDS[part], dtype=dtype), spoken)
+
+
+def plan_view(plan: Plan, spoken: Language) -> PlanView:
+    """Return the plan as a table: each choice, its reason and source, and what was rejected for which reasons."""
+    rejected: dict[str, list[RejectedView]] = {}
+    for each in plan.rejected:
+        objections: list[ObjectionView] = [
+            {"text": translate(reason.sentence, spoken), "source": source_text(reason.source, spoken), "link": source_link(reason.source)}
+            for reason in each.objections
+        ]
+        rejected.setdefault(each.field, []).append(
+            {"option": translate(word_option(each.field, each.option), spoken), "objections": objections}
+        )
+    rows: list[ChoiceView] = [
+        {
+            "field": reason.field,
+            "what": translate(FIELDS[reason.field], spoken),
+            "choice": translate(word_value(plan, reason.field), spoken),
+            "because": translate(reason.sentence, spoken),
+            "source": source_text(reason.source, spoken),
+            "link": source_link(reason.source),
+            "rejected": rejected.get(reason.field, []),
+            "first": _comes_first(plan, reason),
+        }
+        for reason in plan.because
+    ]
+    rows.sort(key=lambda row: SHOWN_FIRST.index(row["field"]) if row["first"] else len(SHOWN_FIRST))
+    return {
+        "rows": rows,
+        "warnings": [translate(each.sentence, spoken) for each in plan.warnings],
+        "retired": [translate(each.sentence, spoken) for each in plan.retired],
+    }
+
+
+def _comes_first(plan: Plan, reason: Reason) -> bool:
+    """Tell whether a person should see it at once; a device only where it is not used, rows of speech and their products
+    only where torch alone does not make them."""
+    unusual = {"device": reason.slower, "product": plan.product != "torch", "row": plan.row == "graph"}
+    return reason.field in SHOWN_FIRST and unusual.get(reason.field, True)
+
+
+SOURCES: dict[str, Sentence] = {
+    "Hearth's rule": say("source.own", "Hearth's rule"),
+    "this machine": say("source.here", "this machine"),
+    "your choice": say("source.choice", "your choice"),
+    LEARNED_HERE: say("source.earlier", "an earlier run on this machine"),
+    "the system's list of cards": say("source.cards", "the system's list of cards"),
+    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
+    "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
+    "torch's source": say("source.torch-code", "torch's source"),
+}
+"""A source without words here names a thread or a file."""
+
+
+def source_text(source: str, spoken: Language) -> str:
+    owner, _, file = source.partition("'s ")
+    if owner == "torch" and re.fullmatch(r"\w+\.\w+", file):
+        return translate(say("source.torch-file", "torch's {file}", file=file), spoken)
+    return translate(SOURCES[source], spoken) if source in SOURCES else source
+
+
+def source_link(source: str) -> str:
+    """Link to a source: the thread of a number, PyTorch's unless a project is named before it."""
+    found = re.search(r"(?:(ComfyUI|InvokeAI|A1111|diffusers|Dia|transformers|uv|DirectML)\s+(?:PR\s+)?)?#(\d+)", source)
+    if not found:
+        return source if source.startswith("https://") else ""
+    return f"https://github.com/{REPOSITORIES.get(found[1] or '', 'pytorch/pytorch')}/issues/{found[2]}"
+
+
+REPOSITORIES = {
+    "ComfyUI": "comfyanonymous/ComfyUI", "InvokeAI": "invoke-ai/InvokeAI", "A1111": "AUTOMATIC1111/stable-diffusion-webui",
+    "diffusers": "huggingface/diffusers", "Dia": "nari-labs/dia", "transformers": "huggingface/transformers", "uv": "astral-sh/uv",
+    "DirectML": "microsoft/DirectML",
+}  # fmt: skip

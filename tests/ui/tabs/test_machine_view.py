@@ -27,8 +27,7 @@ from app.engine.models.planned import Setup, make_plan
 from app.engine.session.live_plan import LivePlan
 from app.ui.page.translate import translate
 from app.ui.tabs.curve_view import curve_view, explain_chunk
-from app.ui.tabs.machine_view import selftest_view
-from app.ui.tabs.plan_view import source_text
+from app.ui.tabs.machine_view import selftest_view, source_text
 
 M1 = machine("m1-8gb")
 TIGHT = replace(M1, free_bytes=int(M1.free_bytes * 0.4))
