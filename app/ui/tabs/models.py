@@ -1,4 +1,4 @@
-"""Models: what fits this machine and why, downloads, deletion, the access token, the owner's own models."""
+"""Models: what fits this machine and why, downloads, deletion, the access token, the owner's own models, and those that other programs keep here."""
 
 from __future__ import annotations
 
@@ -17,20 +17,33 @@ from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.models import catalog, hub_child, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
+from app.engine.models.found import Found, Kept
 from app.engine.models.model import Model, list_sources
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.view_types.live import Level
-from app.ui.page.view_types.machine import DownloadsView, DownloadView, MissingView, ModelsView, ModelView, OfferView
+from app.ui.page.view_types.machine import (
+    DownloadsView,
+    DownloadView,
+    FoundFileView,
+    FoundView,
+    MissingView,
+    ModelsView,
+    ModelView,
+    OfferView,
+)
 from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.state.models_desk import explain_missing
-from app.ui.tabs import found
 from app.ui.tabs.file_manager import reveal
 
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
 """A line is taken for 50 Mbit/s, as the page says, until a download has shown how fast it is."""
 LEVELS: Final[Mapping[str, Level]] = {"fits": "right", "tight": "careful", "no": "wrong"}
+SHOWN_MOST: Final = 60
+"""So many of other programs' files are listed at once; the words of a search find the others."""
+ALL_MOST: Final = 100
+"""One press lists so many models of a program: each is a card, and is looked at whenever they are shown."""
 
 
 def build(desk: Desk) -> None:
@@ -46,13 +59,18 @@ class ActAsked(Asked):
     value: str = ""
 
 
+class FoundAsked(Asked):
+    root: str = ""
+    words: Word = ""
+
+
 def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/models", show_models),
         owner_route(desk, "/hearth/downloads", show_downloads),
         owner_route(desk, "/hearth/offer", show_offer, schema=OfferAsked),
         owner_route(desk, "/hearth/models/{act}", act, ["POST"], ActAsked),
-        *found.routes(desk),
+        owner_route(desk, "/hearth/found", show_found, schema=FoundAsked),
     ]
 
 
@@ -66,6 +84,10 @@ def show_downloads(desk: Desk, request: Request) -> Response:
 
 def show_offer(desk: Desk, request: Request, asked: OfferAsked) -> Response:
     return JSONResponse(offer_view(desk, find_listed(desk, asked.model), language(request)))
+
+
+def show_found(desk: Desk, request: Request, asked: FoundAsked) -> Response:
+    return JSONResponse(found_view(desk, asked, language(request)))
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
@@ -120,9 +142,21 @@ def reveal_creations(desk: Desk, _: str) -> None:
     reveal(desk.keeper.home.creations / ".")
 
 
+def look_for_others(desk: Desk, _: str) -> None:
+    """Look for other programs' models, now and at each start from now on."""
+    desk.settings.put({"finds": True})
+    desk.models.finder.look()
+
+
+def add_all(desk: Desk, root: str) -> None:
+    """List all models of a program that Hearth can use."""
+    paths = [path for kept in desk.models.finder.kept if str(kept.root) == root for path in _list_usable(desk, kept)]
+    desk.settings.change("models", [], lambda saved: [*dict.fromkeys([*saved, *paths])])
+
+
 ACTIONS: dict[str, Callable[[Desk, str], None]] = {
     "get": start_download, "pause": lambda desk, id_: desk.downloads.pause(id_), "remove": remove, "add": add, "forget": forget,
-    "look": lambda desk, _: found.look(desk), "add-all": found.use_all, "where": reveal_model,
+    "look": look_for_others, "add-all": add_all, "where": reveal_model,
     "creations": reveal_creations, "free": lambda desk, _: desk.keeper.free(), "token": lambda _, token: hub_child.store_token(token),
     "token-away": lambda *_: hub_token.forget(),
 }  # fmt: skip
@@ -209,4 +243,43 @@ def download_view(status: Status, spoken: Language) -> DownloadView:
         "eta_s": status.eta_s,
         "sentence": translate(status.sentence, spoken) if status.sentence is not None else "",
         "cure": status.cure,
+    }
+
+
+def _list_usable(desk: Desk, kept: Kept) -> list[str]:
+    """List what Hearth can use, once where the same file lies there twice."""
+    finder = desk.models.finder
+    usable = (file for file in kept.search() if file in finder.told and finder.word(file)[1] is None)
+    return [str(file.path) for file in usable if file.path not in finder.doubles][:ALL_MOST]
+
+
+def found_view(desk: Desk, asked: FoundAsked, spoken: Language) -> FoundView:
+    finder, allowed = desk.models.finder, desk.settings.get("finds", False)
+    if allowed and not finder.looked:
+        finder.look()
+    kept = next((each for each in finder.kept if str(each.root) == asked.root), None)
+    wanted = [] if kept is None else kept.search(asked.words)
+    own = set(desk.settings.get("models", []))
+    return {
+        "allowed": allowed,
+        "looked": finder.looked,
+        "reading": finder.reading,
+        "tools": [{"root": str(each.root), "words": translate(each.words, spoken), "models": each.count("model")} for each in finder.kept],
+        "files": [_file_view(desk, each, own, spoken) for each in wanted[:SHOWN_MOST]],
+        "left": 0 if kept is None else len([path for path in _list_usable(desk, kept) if path not in own]),
+        "more": max(0, len(wanted) - SHOWN_MOST),
+    }
+
+
+def _file_view(desk: Desk, file: Found, own: set[str], spoken: Language) -> FoundFileView:
+    finder = desk.models.finder
+    facts, trouble = finder.word(file)
+    return {
+        "path": str(file.path),
+        "title": file.title,
+        "bytes": file.bytes,
+        "facts": translate(facts, spoken),
+        "trouble": translate(trouble, spoken) if trouble is not None else "",
+        "usable": trouble is None and file in finder.told,
+        "here": str(file.path) in own,
     }
