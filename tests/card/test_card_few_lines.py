@@ -29,8 +29,7 @@ from app.engine.models.loading.packed_linears import scales_dtype
 from app.engine.session import few_lines_check
 from app.engine.session.few_lines_check import hold, mean
 from app.engine.speech.families.dia.decoder_layers import DecoderLayers
-from app.engine.speech.families.dia.linears import StoredLinears, runs_once
-from app.engine.speech.families.dia.packed_voice import KEPT_WHOLE, pack_voice
+from app.engine.speech.families.dia.linears import KEPT_WHOLE, StoredLinears, pack_voice, runs_once
 from app.engine.speech.families.dia.row_graph import GraphedRows
 
 pytestmark = pytest.mark.card

@@ -20,9 +20,7 @@ from app.engine.models.loading.voice_parts import device_for, explaining, find_c
 from app.engine.models.voice_limits import VoiceLimits, read_limits
 from app.engine.speech.families.dia.codec import Codec
 from app.engine.speech.families.dia.decoder import Decoding, PartInput, is_code_of, read_state
-from app.engine.speech.families.dia.linears import StoredLinears, runs_once
-from app.engine.speech.families.dia.packed_voice import pack_voice
-from app.engine.speech.families.dia.reordered_linears import is_quicker_here, reorder_weights
+from app.engine.speech.families.dia.linears import StoredLinears, is_quicker_here, pack_voice, reorder_weights, runs_once
 from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.families.dia.voice_prompt import compose_text, count_least_frames
 from app.engine.speech.family import PartTask, Voice

@@ -18,8 +18,7 @@ from app.engine.models.loading.packed_linears import FewLinesLinear, Int4Linear,
 from app.engine.models.pretended_device import use_real_device
 from app.engine.session.packed_weights_check import unpack
 from app.engine.speech.families.dia.decoder import Decoding, PartInput
-from app.engine.speech.families.dia.linears import StoredLinear, runs_once
-from app.engine.speech.families.dia.packed_voice import KEPT_WHOLE
+from app.engine.speech.families.dia.linears import KEPT_WHOLE, StoredLinear, runs_once
 from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from tests.support import speech_fixtures, stand_in_kernels

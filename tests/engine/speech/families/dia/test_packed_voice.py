@@ -24,10 +24,9 @@ from app.engine.models import catalog
 from app.engine.models.loading.packed_linears import BITS, Bits, Int4Linear, Int8Linear, pack_linear
 from app.engine.models.voice_limits import read_limits
 from app.engine.session.packed_weights_check import unpack
-from app.engine.speech.families.dia import packed_voice
+from app.engine.speech.families.dia import linears
 from app.engine.speech.families.dia.decoder import Decoding, PartInput
-from app.engine.speech.families.dia.linears import runs_once
-from app.engine.speech.families.dia.packed_voice import KEPT_WHOLE, pack_voice
+from app.engine.speech.families.dia.linears import KEPT_WHOLE, pack_voice, runs_once
 from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.families.dia.voice_prompt import compose_text
 from app.engine.speech.run import loader
@@ -122,7 +121,7 @@ def test_each_plain_weight_goes_before_the_next_is_packed(folders: dict[str, Pat
         plain.extend(weakref.ref(each) for each in model.modules() if isinstance(each, torch.nn.Linear))
         pack_voice(model, *how)
 
-    monkeypatch.setattr(packed_voice, "pack_linear", pack)
+    monkeypatch.setattr(linears, "pack_linear", pack)
     monkeypatch.setattr("app.engine.speech.families.dia.voice.pack_voice", note)
     model = dia_of(loader.load(folders["dia"], replace(plan, precision=halves, quantised="int8"))).model
     assert len(alive) > 20 and alive == sorted(alive, reverse=True) and alive[-1] == 2, "the last one, and the layer of the answer"

@@ -16,9 +16,9 @@ from app.compat.machine import processor
 from app.compat.machine.processor import find_refusal
 from app.compat.planning.types import Dtype, Plan, Precision
 from app.engine.models.loading import from_pretrained
-from app.engine.speech.families.dia import reordered_linears
+from app.engine.speech.families.dia import linears
 from app.engine.speech.families.dia.decoder import Decoding, PartInput
-from app.engine.speech.families.dia.reordered_linears import ReorderedLinear
+from app.engine.speech.families.dia.linears import ReorderedLinear
 from app.engine.speech.families.dia.sampling import Sampling
 from app.engine.speech.run import loader
 from tests.support import refused, speech_fixtures
@@ -143,9 +143,9 @@ def test_every_row_reads_reordered_weights_and_no_plain_one_is_kept(
 def test_it_is_quicker_where_the_processor_multiplies_bfloat16_and_onednn_takes_it(
     dtype: Dtype, native: bool, refusal: str, quicker: bool, asked_anew: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reordered_linears, "multiplies_bfloat16", lambda: native)
+    monkeypatch.setattr(linears, "multiplies_bfloat16", lambda: native)
     monkeypatch.setattr(processor, "find_refusal", lambda *_: refusal)
-    assert reordered_linears.is_quicker_here(dtype) is quicker
+    assert linears.is_quicker_here(dtype) is quicker
     assert len(notices.take_all()) == bool(refusal)
 
 
