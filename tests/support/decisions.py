@@ -28,7 +28,7 @@ from app.compat.planning.types import Choice
 from app.engine.jobs.events import Event, Failed, Note
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.keeper.disk_room import DiskRoom
-from app.engine.keeper.engine_loop import EngineLoop
+from app.engine.keeper.job_end import JobEnds
 from app.engine.keeper.recovery import explain_database_fault
 from app.engine.models import catalog
 from app.engine.models.planned import make_plan
@@ -147,14 +147,11 @@ def ends(desk: Desk, folder: Path) -> Iterator[tuple[str, object]]:
     faults = {"disk": FULL, "quota": OSError(errno.EDQUOT, "Disk quota exceeded"), "memory": MemoryError("x"), "other": ValueError("x")}
     for name, fault in faults.items():
         end = describe_failure(fault, folder)
-        loop: Any = object.__new__(EngineLoop)
-        happened: list[str] = []
-        loop._patient, loop._room, loop._run, loop.ends = True, DiskRoom(desk.keeper.home, True), object(), SimpleNamespace(stopping=set())
-        loop._queue = SimpleNamespace(hold=lambda run, into=happened: into.append("waits"))
-        loop._status = SimpleNamespace(set=lambda **_: None)
-        loop._store_end = lambda job, event, into=happened: into.append("ends")
-        loop._handle_event(desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner").id, end)
-        yield f"{name}: the queue", [*happened, str(loop._room.find_obstacle())]
+        room, job = DiskRoom(desk.keeper.home, waits=True), desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), "owner").id
+        full = JobEnds(desk.keeper.stores, desk.keeper.board, patient=True).find_lack(job, end)
+        if full is not None:
+            room.note_full(full)
+        yield f"{name}: the queue", ["waits" if full is not None else "ends", str(room.find_obstacle())]
         yield f"{name}: the page", told(desk, end)
     for text in ("[S1] Hello. [S3] Who is there?", "[S1] ..."):
         trouble = cast(Any, trouble_of(partial(script.require_speakable, text)))

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import threading
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,13 @@ from app.base.paths import Home
 from app.base.sentence import say
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.meter import Reading
-from app.engine.jobs.events import Failed, Finished, Loading, PartDone, Step
+from app.engine.jobs.events import END, Failed, Finished, Loading, PartDone, Step
 from app.engine.jobs.messages import Beat, JobEvent, Quit, Ready, Report, Run, Stop
 from app.engine.jobs.parts import SPOKEN
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.tasks import MaintenanceTask
 from app.engine.keeper import worker
+from app.engine.keeper.child import Child
 from app.engine.models.on_disk import find_limits
 from app.engine.speech.sound import spoken_parts
 from app.engine.speech.text import script
@@ -44,6 +46,18 @@ def replace_engines(patch: pytest.MonkeyPatch) -> None:
         forks = multiprocessing.get_context("forkserver")
         forks.set_forkserver_preload([__name__])
         patch.setattr(multiprocessing, "get_context", lambda _: forks)
+
+
+def replace_ends(patch: pytest.MonkeyPatch, ends: Iterator[Failed]) -> None:
+    """Let the next jobs end as these say, whatever their engine tells."""
+    receive = Child.receive
+
+    def replaced(child: Child) -> Iterator[Report]:
+        for report in receive(child):
+            end = next(ends, None) if isinstance(report, JobEvent) and isinstance(report.event, END) else None
+            yield JobEvent(report.job, end) if isinstance(report, JobEvent) and end is not None else report
+
+    patch.setattr(Child, "receive", replaced)
 
 
 def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from app.base.disk_faults import is_disk_full
 from app.base.sentence import Sentence
-from app.base.trouble import DiskFull
 from app.engine.jobs.events import END, RESTART, Adjusted, Event, Failed, Step, Stopped
 from app.engine.jobs.messages import Beat, JobEvent, Planned, Ready, Report, Run, Stop
 from app.engine.jobs.parts import drop_elsewhere
-from app.engine.jobs.tasks import is_journalled, is_lent, is_task
+from app.engine.jobs.tasks import is_lent, is_task
 from app.engine.keeper.child import Child
 from app.engine.keeper.disk_room import DiskRoom
 from app.engine.keeper.engine_life import EngineLife
@@ -265,19 +264,13 @@ class EngineLoop:
             self._status.charts.mark(event.sentence)
         if not isinstance(event, END):
             self._board.post(job, event)
-        elif (full := self._find_full_disk(job, event)) is not None and self._run is not None:
+        elif (full := self.ends.find_lack(job, event)) is not None and self._run is not None:
             self._room.note_full(full)
             self._queue.hold(self._run)
             self._run = None
             self._status.set(job="")
         else:
             self._store_end(job, event)
-
-    def _find_full_disk(self, job: str, event: Event) -> DiskFull | None:
-        """Return the lack of room for which a job ended, if it is to wait for more."""
-        trouble = event.trouble if isinstance(event, Failed) else None
-        waits = self._patient and is_journalled(job) and job not in self.ends.stopping
-        return trouble if waits and isinstance(trouble, DiskFull) else None
 
     def _store_end(self, job: str, event: End) -> None:
         """Store the end of a job; on a full disk, with the next turn that finds room."""

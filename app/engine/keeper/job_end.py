@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 
 from app.base.disk_faults import is_disk_full
-from app.base.trouble import NotStored
+from app.base.trouble import DiskFull, NotStored
 from app.engine.jobs.events import Failed, Stopped
 from app.engine.jobs.journal import Job, State
 from app.engine.jobs.parts import drop_passing
@@ -57,6 +57,12 @@ class JobEnds:
         if resumable is not None:
             self._interrupted[job] = resumable
         return event
+
+    def find_lack(self, job: str, event: End) -> DiskFull | None:
+        """Return the lack of room for which a job ended, if it is to wait for more."""
+        trouble = event.trouble if isinstance(event, Failed) else None
+        waits = self._patient and is_journalled(job) and job not in self.stopping
+        return trouble if waits and isinstance(trouble, DiskFull) else None
 
     def settle(self, job: str) -> None:
         """Forget that a job was interrupted or asked to stop."""

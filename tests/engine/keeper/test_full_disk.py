@@ -8,15 +8,19 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.base import notices
 from app.base.paths import home
+from app.base.sentence import say
 from app.base.trouble import DiskFull, Trouble
-from app.engine.jobs.events import Event, Finished
+from app.engine.jobs import shelf
+from app.engine.jobs.creation import make_row
+from app.engine.jobs.events import Event, Failed, Finished
 from app.engine.jobs.request import SpeechRequest
-from app.engine.jobs.shelf import Search, Shelf
+from app.engine.jobs.shelf import Search
 from app.engine.keeper import disk_room
 from app.engine.keeper.keeper import Keeper
 from app.ui.state.settings import Settings
@@ -75,8 +79,7 @@ def test_hearth_starts_on_a_full_disk_and_goes_on_when_there_is_room(
     try:
         until(lambda: keeper.state.obstacle is not None)
         assert str(place.root) in str(keeper.state.obstacle)
-        shelf = keeper.shelf
-        assert len(shelf.find(Search(most=-1))) + len(shelf.find(Search(binned=True))) == 3
+        assert len(keeper.shelf.find(Search(most=-1))) + len(keeper.shelf.find(Search(binned=True))) == 3
         assert len(keeper.interrupted) == 4 and not notices.list_notices()
         try:
             job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
@@ -102,14 +105,14 @@ def test_a_disk_that_fills_while_a_job_runs(small_disk: Path, monkeypatch: pytes
     monkeypatch.setattr(disk_room, "ROOM_BYTES", 64 << 10)
     place = home(small_disk / "home").create()
     keeper = Keeper(place)
-    real, filled = Shelf._insert, list[Path]()
+    filled = list[Path]()
 
-    def fills(shelf: Shelf, values: tuple[object, ...]) -> object:
+    def fills(*about: Any) -> tuple[object, ...]:
         if not filled:
             filled.append(fill(small_disk, 0))
-        return real(shelf, values)
+        return make_row(*about)
 
-    monkeypatch.setattr(Shelf, "_insert", fills)
+    monkeypatch.setattr(shelf, "make_row", fills)
     try:
         job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
         until(lambda: bool(filled) and keeper.state.obstacle is not None)
@@ -123,22 +126,11 @@ def test_a_disk_that_fills_while_a_job_runs(small_disk: Path, monkeypatch: pytes
 
 
 def test_an_engine_that_finds_no_room_gives_its_job_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.base.sentence import say
-    from app.engine.jobs.events import Failed
-
     light_engine.replace_engines(monkeypatch)
     keeper = Keeper(home(tmp_path))
     free = [10 << 30]
     monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: free[0])
-    real, failed = keeper._loop._handle_event, list[str]()
-
-    def full_once(job: str, event: Event) -> None:
-        if not failed and isinstance(event, Finished):
-            failed.append(job)
-            event = Failed.of(DiskFull(say("session.disk-full", "full"), cure="open-folder"))
-        real(job, event)
-
-    monkeypatch.setattr(keeper._loop, "_handle_event", full_once)
+    light_engine.replace_ends(monkeypatch, iter([Failed.of(DiskFull(say("session.disk-full", "full"), cure="open-folder"))]))
     try:
         job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
         until(lambda: keeper.state.obstacle is not None)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from app.base import atomic_write, notices
@@ -18,8 +19,8 @@ from app.base.disk_faults import PLENTY_BYTES
 from app.base.paths import home
 from app.base.trouble import DiskFull
 from app.compat.planning.types import Choice
-from app.engine.jobs import database
-from app.engine.jobs.events import END, Adjusted, Event, Failed, Finished
+from app.engine.jobs import database, shelf
+from app.engine.jobs.events import Adjusted, Event, Failed, Finished
 from app.engine.jobs.journal import Journal
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.shelf import Search, Shelf
@@ -49,6 +50,7 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     """On a disk with 500 GB free, by what the system says."""
     light_engine.replace_engines(monkeypatch)
     monkeypatch.setattr(disk_room, "read_free_bytes", lambda home: 500 << 30)
+    monkeypatch.setattr(disk_room, "AGAIN_S", 1.5)
     keeper = Keeper(home(tmp_path / "home"))
     yield keeper
     keeper.close()
@@ -72,7 +74,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, fault: Except
 @pytest.mark.parametrize(
     ("where", "name", "fault", "told"),
     [
-        (atomic_write, "put_in_place", QUOTA, "Disk quota exceeded"), (Shelf, "_insert", break_sqlite(), "disk I/O error"),
+        (atomic_write, "put_in_place", QUOTA, "Disk quota exceeded"), (shelf, "make_row", break_sqlite(), "disk I/O error"),
         (Journal, "end", break_sqlite(), "disk I/O error"),
     ],
 )  # fmt: skip
@@ -103,13 +105,13 @@ def test_an_end_that_cannot_be_stored_though_there_is_room_is_told_and_stored_on
 
 
 def test_an_engine_that_dies_while_an_end_waits_for_room_starts_nothing_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, told = refuse(monkeypatch, Shelf, "_insert", break_sqlite()), list[Event]()
+    calls, told = refuse(monkeypatch, shelf, "make_row", break_sqlite()), list[Event]()
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
     with keeper.board.watch(job, told.append):
         until(lambda: keeper.state.obstacle is not None, 60)
         child = keeper.engine.child
-        assert child is not None
-        child._process.kill()
+        assert child is not None and child.pid is not None
+        psutil.Process(child.pid).kill()
         until(lambda: keeper.state.restarts == 1 and keeper.state.ready, 60)
         assert keeper.journal.get(job).state == "running"
         calls.clear()
@@ -121,17 +123,14 @@ def test_an_engine_that_dies_while_an_end_waits_for_room_starts_nothing_again(ke
 @pytest.mark.slow
 def test_a_job_that_meets_a_quota_waits_is_told_and_is_tried_again(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     """Free space tells nothing of a quota, so time has to do."""
-    monkeypatch.setattr(disk_room, "AGAIN_S", 1.5)
-    keeper._loop._room.reset()
-    real, failed = keeper._loop._handle_event, list[float]()
+    failed = list[float]()
 
-    def meet_quota(job: str, event: Event) -> None:
-        if isinstance(event, END) and len(failed) < 2:
+    def meet_quota() -> Iterator[Failed]:
+        for _ in range(2):
             failed.append(time.monotonic())
-            event = describe_failure(OSError(errno.EDQUOT, "Disk quota exceeded"), tmp_folder(keeper))
-        real(job, event)
+            yield describe_failure(OSError(errno.EDQUOT, "Disk quota exceeded"), keeper.home.scratch)
 
-    monkeypatch.setattr(keeper._loop, "_handle_event", meet_quota)
+    light_engine.replace_ends(monkeypatch, meet_quota())
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5)).id
     until(lambda: keeper.state.obstacle is not None, 60)
     assert "Disk quota exceeded" in str(keeper.state.obstacle) and "512000 MB are free" in str(keeper.state.obstacle)
@@ -163,10 +162,6 @@ def lack_of(fault: OSError, folder: Path) -> DiskFull:
     return lack
 
 
-def tmp_folder(keeper: Keeper) -> Path:
-    return keeper.home.scratch
-
-
 def test_an_input_error_is_told_with_its_file_and_what_to_do(tmp_path: Path) -> None:
     """Linux answers so for the start of a process's own memory, which nothing lies at."""
     failed: list[Failed] = []
@@ -194,14 +189,14 @@ def test_a_write_that_failed_is_named_by_its_error_and_the_free_space(
 def test_a_database_that_cannot_be_written_at_the_start_is_shown_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite cannot make its files beside it, by a quota or a fault; nothing that interrupted jobs need is removed meanwhile."""
     place = make_home(tmp_path / "home", pictures=3, jobs=2)
-    real, calls = database._connect, [0]
+    calls = [0]
 
-    def connect(path: Path, tables: database.Tables) -> sqlite3.Connection:
-        if calls:
+    def connect(*given: Any, **options: Any) -> sqlite3.Connection:
+        if calls and place.database in given:
             raise break_sqlite()
-        return real(path, tables)
+        return sqlite3.connect(*given, **options)
 
-    monkeypatch.setattr(database, "_connect", connect)
+    set_in(monkeypatch, database, "sqlite3", connect=connect)
     notices.take_all()
     opened = open_database(place, alone=True)
     (told,) = notices.take_all()

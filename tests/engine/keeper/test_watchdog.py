@@ -6,7 +6,6 @@ import ast
 import contextlib
 import json
 import multiprocessing
-import operator
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,12 +19,21 @@ from app.compat.machine.meter import Reading
 from app.compat.planning.types import Choice
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Finished, Step, Stopped
+from app.engine.jobs.journal import Journal
 from app.engine.jobs.messages import Beat, Run, Stop
 from app.engine.jobs.request import SpeechRequest
-from app.engine.keeper import child, engine_loop, worker
+from app.engine.jobs.shelf import Shelf
+from app.engine.keeper import engine_loop, worker
+from app.engine.keeper.child import Child
+from app.engine.keeper.deaths import DeathRecords
+from app.engine.keeper.engine_life import EngineLife
 from app.engine.keeper.engine_loop import EngineLoop
+from app.engine.keeper.engine_status import EngineStatus
+from app.engine.keeper.job_end import JobEnds
 from app.engine.keeper.keeper import Keeper
+from app.engine.keeper.progress_board import ProgressBoard
 from app.engine.keeper.recovery import DEAF
+from app.engine.keeper.work_queue import WorkQueue
 from tests.support import light_engine
 from tests.support.other_functions import set_in
 from tests.support.places import TOP
@@ -46,12 +54,12 @@ def methods() -> list[str]:
     return [node.name for node in loop.body if isinstance(node, ast.FunctionDef) and node.name not in ASKED | LAST]
 
 
-OTHERS = [
-    "journal.take", "journal.put_back", "journal.get", "journal.end", "shelf.keep", "board.post", "board.get",
-    "engine.start_if_due", "engine.send", "engine.mark_ready", "engine.note_beat", "_queue.take", "_queue.release", "_queue.take_back",
-    "_child.receive", "_child.send", "_child.reap", "status.set", "status.note_beat", "_loop.ends.end", "_loop.ends.tidy_next",
-    "_loop.ends.deaths.count",
-]  # fmt: skip
+OTHERS: dict[type, tuple[str, ...]] = {
+    Journal: ("take", "put_back", "get", "end"), Shelf: ("keep",), ProgressBoard: ("post", "get"),
+    EngineLife: ("start_if_due", "send", "mark_ready", "note_beat"), WorkQueue: ("take", "release", "take_back"),
+    Child: ("receive", "send", "reap"), EngineStatus: ("set", "note_beat"), JobEnds: ("end", "tidy_next"), DeathRecords: ("count",),
+}  # fmt: skip
+CALLS = [*((EngineLoop, name) for name in methods()), *((where, name) for where, names in OTHERS.items() for name in names)]
 
 
 @pytest.fixture
@@ -65,28 +73,26 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     kept.close()
 
 
-def broken(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def broken(where: type, name: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Fails in the keeper's thread the first two times that a turn reaches it; says which times."""
-    place, dot, name = path.rpartition(".")
-    owner: Any = child.Child if place == "_child" else operator.attrgetter(place)(keeper) if dot else EngineLoop
     times = list[str]()
-    real = getattr(owner, name)
+    real = getattr(where, name)
 
     def breaks(*args: Any, **options: Any) -> Any:
-        if threading.current_thread() is keeper._loop._thread and len(times) < 2:
-            times.append(path)
+        if threading.current_thread().name == "keeper" and len(times) < 2:
+            times.append(name)
             raise OSError(5, "Input/output error")
         return real(*args, **options)
 
-    monkeypatch.setattr(owner, name, breaks)
+    monkeypatch.setattr(where, name, breaks)
     return times
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [*methods(), *OTHERS])
-def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("where", "name"), CALLS, ids=[f"{where.__name__}.{name}" for where, name in CALLS])
+def test_no_call_that_fails_ends_the_thread(keeper: Keeper, where: type, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine dies on the way, too, so that what follows a death is reached as well."""
-    times = broken(keeper, path, monkeypatch)
+    path, times = f"{where.__name__}.{name}", broken(where, name, monkeypatch)
     told: list[str] = []
     real = keeper.status.set
 
@@ -94,15 +100,21 @@ def test_no_call_that_fails_ends_the_thread(keeper: Keeper, path: str, monkeypat
         told.extend(str(each) for name, each in changes.items() if name == "obstacle" and each)
         real(**changes)
 
-    if path != "status.set":
+    if path != "EngineStatus.set":
         monkeypatch.setattr(keeper.status, "set", listening)
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     end = list(followed(keeper, job.id))[-1]
     assert times, "nothing reached it"
-    assert keeper._loop._thread.is_alive() and keeper.state.obstacle is None
-    lost = {"_loop.ends.end", "journal.get", "shelf.keep", "board.post", "_handle_event"}  # the end itself fails, and is told as that
+    assert keeper.state.obstacle is None
+    lost = {
+        "JobEnds.end",
+        "Journal.get",
+        "Shelf.keep",
+        "ProgressBoard.post",
+        "EngineLoop._handle_event",
+    }  # the end itself fails, and is told as that
     assert isinstance(end, Finished) or path in lost, end
-    if path not in ("status.set", "engine.send", "_child.send", "journal.end", "shelf.keep", "_child.reap"):
+    if path not in ("EngineStatus.set", "EngineLife.send", "Child.send", "Journal.end", "Shelf.keep", "Child.reap"):
         assert told, "nobody was told"
     monkeypatch.undo()
     light_engine.replace_engines(monkeypatch)
@@ -126,7 +138,7 @@ def test_a_file_where_the_folder_of_jobs_should_be(keeper: Keeper) -> None:
     jobs.write_text("in the way")
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     until(lambda: keeper.state.obstacle is not None)
-    assert str(jobs) in str(keeper.state.obstacle) and keeper._loop._thread.is_alive()
+    assert str(jobs) in str(keeper.state.obstacle)
     pass_turns()
     assert keeper.journal.get(job.id).state == "queued", "it waits"
     second = keeper.submit(SpeechRequest(SCRIPT, seed=6))

@@ -13,7 +13,6 @@ from app.compat.machine.pretended import machine
 from app.compat.planning.decide import decide
 from app.compat.planning.types import AUTO, Choice, Chunk, Ran
 from app.engine.jobs.events import RESTART, Adjusted, PartDone, Step
-from app.engine.jobs.messages import Beat
 from app.engine.jobs.request import SpeechRequest
 from app.engine.keeper.state import EngineState
 from app.engine.models.catalog import find
@@ -114,12 +113,12 @@ def test_a_dead_engines_speed_time_and_row_do_not_stand_on(tmp_path: Path) -> No
 
 def test_the_charts_tell_each_move_of_the_slider_and_each_fallback_once(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
-        loop = desk.keeper._loop
+        charts = desk.keeper.status.charts
         for chunk in (300, 64, 64, AUTO):
             desk.machine.set_chunk(chunk)
             if chunk in (300, AUTO):
-                loop._handle_event("job", Adjusted("smaller-chunk", say("fallback.smaller-chunk", "Attention works in smaller chunks.")))
-            loop._handle_beat(Beat(Reading(), "", None, 0, (0, 0)))
+                charts.mark(say("fallback.smaller-chunk", "Attention works in smaller chunks."))
+            charts.add(None, Reading(), desk.keeper.chunk)
         seen = owner_view(desk, OWNER, "en", with_charts=True)["charts"]
         smaller = "Attention works in smaller chunks."
         assert [each["marks"] for each in seen] == [[smaller], ["chunk size 64"], [], [smaller, "chunk size automatic"]]

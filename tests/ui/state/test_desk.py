@@ -547,24 +547,18 @@ def test_an_engine_that_does_not_start_is_told_with_its_repair(tmp_path: Path, m
         assert "no module named torch" in left.report and "code 7" in left.words["en"]
 
 
-def test_what_holds_every_job_up_is_told(tmp_path: Path) -> None:
+def test_what_holds_every_job_up_is_told() -> None:
     """It said "ready" while nothing ran."""
-    with desk_at(tmp_path) as desk:
-        desk.keeper._loop._closing = True  # its own turns would say that all is well again
-        desk.keeper._loop.wake()
-        desk.keeper._loop._thread.join()
-        desk.keeper.status.set(
-            ready=True,
-            obstacle=say(
-                "keeper.files",
-                "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.",
-                file="x",
-                fault="y",
-            ),
-        )
-        told = views.blocker_view(desk.keeper.state, "en")
-        assert told is not None and "x cannot be used (y)" in told["text"]
-        assert views.doing_text(desk.keeper.state, None, "en") == "paused"
+    obstacle = say(
+        "keeper.files",
+        "Jobs cannot run: {file} cannot be used ({fault}). Fix that file's problem; waiting jobs then start by themselves.",
+        file="x",
+        fault="y",
+    )
+    state = EngineState(ready=True, obstacle=obstacle)
+    told = views.blocker_view(state, "en")
+    assert told is not None and "x cannot be used (y)" in told["text"]
+    assert views.doing_text(state, None, "en") == "paused"
 
 
 def test_the_strip_says_that_the_work_is_for_another_computer() -> None:
