@@ -154,7 +154,7 @@ def run_as(
         assert reading.device_bytes == torch.cuda.memory_reserved()
         assert reading.allocated_bytes == torch.cuda.memory_allocated()
         end, peak, used = painted.events[-1], torch.cuda.max_memory_reserved(), torch.cuda.max_memory_allocated()
-        (gone,) = (each for each in session._holder.unload() if isinstance(each, Unloaded))
+        (gone,) = (each for each in session.holder.unload() if isinstance(each, Unloaded))
         left = torch.cuda.memory_allocated()
     assert isinstance(end, Finished)
     plan = painted.plans[-1]

@@ -145,7 +145,7 @@ def test_dia_speaks_as_this_card(card: str, voice: Path, reference: Reference, t
             assert reading.device_bytes == torch.cuda.memory_reserved()
             assert reading.allocated_bytes == torch.cuda.memory_allocated()
             highest, peak = spoken.events[-1].highest_bytes, torch.cuda.max_memory_reserved()
-            (gone,) = (each for each in spoken.session._holder.unload() if isinstance(each, Unloaded))
+            (gone,) = (each for each in spoken.session.holder.unload() if isinstance(each, Unloaded))
             left = torch.cuda.memory_allocated()
         errors = [off(one, other) for one, other in zip(spoken.watch.logits, reference.logits, strict=False)]
         plan, made_s = spoken.plan, spoken.watch.step_s[5:]

@@ -47,9 +47,9 @@ def load_painter(folder: Path) -> tuple[picture_painter.Painter, Model]:
 
 def find_pipe(session: Session) -> Any:
     """Return the pipeline of the loaded picture model."""
-    painter = session._holder.get("picture")
+    painter = session.holder.get("picture")
     assert isinstance(painter, picture_painter.Painter)
-    return painter._pipe
+    return painter.pipe
 
 
 def read_pixels(path: str | Path) -> np.ndarray:
@@ -96,7 +96,7 @@ def assert_same(decoded: torch.Tensor, plain: np.ndarray) -> None:
 
 def break_denoiser(paints: picture_painter.Painter, at: int) -> Any:
     """Make the denoiser return NaN once, at this call."""
-    module = getattr(paints._pipe, paints._family.denoiser)
+    module = getattr(paints.pipe, paints.family.denoiser)
     calls = 0
 
     def spoil(_module: torch.nn.Module, _args: Any, output: Any) -> Any:

@@ -54,7 +54,7 @@ _ENDED: Final = tuple(-number for number in (9, 15, 1, 2))
 """A child that a signal ended leaves these exit codes: by a person, at a logout, or by the system for want of memory. Windows has none."""
 _END_S: Final = 5.0
 _LAST_WORDS: Final = 600
-_LAST: Final = Subject.row("mps-threads")
+LAST: Final = Subject.row("mps-threads")
 
 
 Answer = Verdict | Literal["waiting", "unanswered"]
@@ -67,7 +67,7 @@ def questions(hardware: Hardware) -> tuple[Probe, ...]:
     left_out = NOT_SIMULATED if hardware.pretended else ()
     here = tuple(row for row in QUIRKS if row.applies(hardware) and row.id not in left_out)
     listed = (*rows(here), *paths(hardware, _plan(hardware)))
-    return tuple(sorted(listed, key=lambda each: each.subject == _LAST))  # what spoils a process must not spoil the others
+    return tuple(sorted(listed, key=lambda each: each.subject == LAST))  # what spoils a process must not spoil the others
 
 
 def _plan(hardware: Hardware) -> Plan:

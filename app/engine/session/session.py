@@ -53,13 +53,13 @@ class Session:
         self.dial = dial or Dial()
         self.hardware: Hardware = find_machine(pretended)
         self.verdicts: dict[Subject, Verdict] = dict(load(home.verdicts, self.hardware))
-        self._holder = ModelHolder(home)
+        self.holder = ModelHolder(home)
         self._check = MachineCheck(home, self.hardware)
 
     @property
     def loaded(self) -> str:
         """The model used last."""
-        return self._holder.latest
+        return self.holder.latest
 
     @property
     def checked(self) -> tuple[int, int]:
@@ -69,7 +69,7 @@ class Session:
     @property
     def held_bytes(self) -> int:
         """Weights on the device; unloaded when another model needs the memory."""
-        return self._holder.held_bytes
+        return self.holder.held_bytes
 
     def run(
         self,
@@ -181,9 +181,9 @@ class Session:
             told += odd
             yield from map(Note, odd)
             try:
-                yield from self._holder.unload("hearing")  # what only reads takes no memory from what makes something
-                yield from self._holder.unload("seeing")
-                yield from self._holder.load(model, need, use_real_device(live.now))
+                yield from self.holder.unload("hearing")  # what only reads takes no memory from what makes something
+                yield from self.holder.unload("seeing")
+                yield from self.holder.load(model, need, use_real_device(live.now))
                 loading = False
                 if live.now is not first:  # the slider was moved meanwhile
                     tell(model.id, live.now)
@@ -225,7 +225,7 @@ class Session:
                     raise
             yield Note(CAUSES[failure.fault])
             if failure.fault == "memory":
-                yield from self._holder.unload_others(model)
+                yield from self.holder.unload_others(model)
             release()
             yield Adjusted(learned.fallback.id, learned.fallback.sentence, words)
             live = LivePlan(decided, self.dial, self.verdicts, live)
@@ -238,9 +238,9 @@ class Session:
             plan = decided(self.verdicts)
             tell(model.id, plan)
             try:
-                yield from self._holder.load(model, need, use_real_device(plan))
+                yield from self.holder.load(model, need, use_real_device(plan))
                 with applied(use_real_device(plan)) as seam:
-                    yield from self._holder.get(model.kind).run(task, control, seam, job)
+                    yield from self.holder.get(model.kind).run(task, control, seam, job)
                 return
             except (RuntimeError, MemoryError) as fault:
                 kind = classify_fault(fault)
@@ -251,7 +251,7 @@ class Session:
                     )
                 if learned is None:
                     raise
-                yield from self._holder.unload()
+                yield from self.holder.unload()
                 release()
                 yield Adjusted(learned.fallback.id, learned.fallback.sentence, str(fault))
 
@@ -307,7 +307,7 @@ class Session:
         with applied(use_real_device(shown), live.read_chunk_q) as seam:
             worked, pace = False, card_spill.name_pace(model, shown)
             watch = card_spill.CrawlWatch(self.hardware, self.verdicts.get(pace), kind_of(request).weigh_step(request, model))
-            for event in self._holder.get(model.kind).run(request, control, seam, job):
+            for event in self.holder.get(model.kind).run(request, control, seam, job):
                 if isinstance(event, Step):
                     worked = True
                     if (crawl := watch.notice(event)) is not None:
@@ -334,7 +334,7 @@ class Session:
 
     def free(self) -> None:
         """Unload everything at once."""
-        self._holder.free()
+        self.holder.free()
 
     def _read_hardware(self) -> Hardware:
         """Read the hardware with the memory that is free now, counting loaded models as free, because they can be

@@ -17,7 +17,7 @@ from app.compat.planning.types import ModelPart, Precision
 from app.engine.models import catalog
 from app.engine.models.model import describe_need
 from app.engine.pictures.families import placement
-from app.engine.pictures.families.parts_on_disk import _list_tensors
+from app.engine.pictures.families.parts_on_disk import list_tensors
 from app.engine.pictures.run import painter
 from app.engine.speech.run import loader
 from tests.support import picture_fixtures
@@ -167,7 +167,7 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
     with torch.device("meta"):
         module = REAL[model, name]()
     part = part_of(model, name)
-    assert part.parameters == sum(tensor.numel() for tensor in _list_tensors(module)), "a large buffer is held, too"
+    assert part.parameters == sum(tensor.numel() for tensor in list_tensors(module)), "a large buffer is held, too"
     small = part.parameters if part.linear is None else part.linear
     assert small == pytest.approx(shrinking(module), rel=0.002)
     assert part.wide == sum(weight.numel() for each, weight in module.named_parameters() if each.endswith(".wo.weight"))
@@ -176,7 +176,7 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
 @pytest.mark.parametrize("family", tiny.MAKERS)
 def test_a_folder_counts_as_what_is_loaded_from_it(family: str, folders: dict[str, Path]) -> None:
     paints, row = picture_fixtures.load_painter(folders[family])
-    for name, module in placement.list_modules(paints._pipe).items():
+    for name, module in placement.list_modules(paints.pipe).items():
         part = next(each for each in row.parts if each.name == name)
         assert part.parameters == held(module), name
         assert part.role == "vae" or part.linear == shrinking(module), name
@@ -201,7 +201,7 @@ def how(role: Any, storage: Any, compute: Any = None) -> Precision:
 def test_what_float16_does_not_hold_is_counted_as_float32(folders: dict[str, Path]) -> None:
     row = catalog.find(str(folders["pixart-sigma"]))
     paints = painter.load(folders["pixart-sigma"], row, tiny.make_plan(row, "float16"), {})
-    part, module = row.parts[0], paints._pipe.text_encoder
+    part, module = row.parts[0], paints.pipe.text_encoder
     size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     assert part.name == "text_encoder" and part.wide
     assert part_bytes(part, how("text", "float16"), "none") == size == 2 * part.parameters + 2 * part.wide
@@ -229,7 +229,7 @@ def test_a_gguf_is_as_large_as_its_file() -> None:
 
 def in_a_byte(module: nn.Module) -> int:
     """Without the zero points, one a row."""
-    return sum(leaf.numel() for leaf in _list_tensors(module) if leaf.dtype == torch.int8 and leaf.shape[-1] > 1)
+    return sum(leaf.numel() for leaf in list_tensors(module) if leaf.dtype == torch.int8 and leaf.shape[-1] > 1)
 
 
 @pytest.mark.parametrize("family", ["sd15", "sd3", "z-image"])
@@ -238,7 +238,7 @@ def test_torchao_packs_what_was_counted(family: str, folders: dict[str, Path]) -
     row = catalog.find(str(folders[family]))
     paints = painter.load(folders[family], row, tiny.make_plan(row, quantised="torchao-int8"), {})
     for part in row.parts:
-        packed = in_a_byte(placement.list_modules(paints._pipe)[part.name])
+        packed = in_a_byte(placement.list_modules(paints.pipe)[part.name])
         assert packed == (0 if part.role == "vae" else part.linear), part.name
 
 

@@ -262,14 +262,14 @@ def test_the_move_to_the_processor_is_told_once_though_the_job_falls_back(tmp_pa
     session = Session(home(tmp_path / "home").create())
     learn(session.home.verdicts, CARD, *ALL_WRONG.values())
     monkeypatch.setattr(session, "_read_hardware", lambda: CARD)
-    load, faults = session._holder.load, [MemoryError("out of memory")]
+    load, faults = session.holder.load, [MemoryError("out of memory")]
 
     def load_later(*given: Any) -> Any:
         if faults:
             raise faults.pop()
         return load(*given)
 
-    monkeypatch.setattr(session._holder, "load", load_later)
+    monkeypatch.setattr(session.holder, "load", load_later)
     request = PictureRequest("a", "starter-painter", width=128, height=128, steps=1, seed=1)
     events = list(session.run(request, Choice(), Control(), tmp_path / "job", lambda _, plan: None))
     session.free()

@@ -163,7 +163,7 @@ def test_what_makes_a_machine_several_times_quicker_is_asked_early(name: str, mo
     assert parts == list(range(len(parts)))
     assert linear == list(range(len(parts), len(parts) + len(linear)))
     assert max(quicker) < most * len(asked)
-    assert asked[-1] == str(run._LAST) or str(run._LAST) not in asked
+    assert asked[-1] == str(run.LAST) or str(run.LAST) not in asked
     assert len(set(asked)) == sum(1 for before, after in zip(["", *asked], asked, strict=False) if before != after), (
         "each subject's stand together"
     )

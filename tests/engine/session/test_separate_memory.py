@@ -139,14 +139,14 @@ def test_a_card_paints_as_the_processor(
     family: str, offload: str, load: Any, plain: Callable[[str, PictureRequest], Any], gradient: Path, worn: Path, tmp_path: Path
 ) -> None:
     paints, seen = load(family, offload), set()
-    modules: dict[str, Any] = placement.list_modules(paints._pipe)
+    modules: dict[str, Any] = placement.list_modules(paints.pipe)
     modules["vae"] = modules["vae"].decoder
     for name, module in modules.items():
         module.register_forward_hook(lambda _module, _args, out, name=name: seen.add((name, tensor_of(out).device.type)))
     for index, more in enumerate(forms(family, gradient, worn)):
         asked = ask(guidance=1.0 if family.startswith("flux") else 3.0, **more)
         assert abs(paint(paints, tmp_path / str(index), asked) - plain(family, asked)).max() < WITHIN["apart"], more
-    assert {place for _, place in seen} == {"cuda"} and {name for name, _ in seen} >= {"vae", paints._family.denoiser}
+    assert {place for _, place in seen} == {"cuda"} and {name for name, _ in seen} >= {"vae", paints.family.denoiser}
     paints.close()
 
 

@@ -46,7 +46,7 @@ class DiskParts:
         if name in self._parts:
             return
         self._parts[name] = part
-        self._tensors[name] = list(_list_tensors(part))
+        self._tensors[name] = list(list_tensors(part))
         self._places[name] = self._find_places(name, files)
         self._write_out(name)
         self._release(name)
@@ -151,7 +151,7 @@ def _is_same(held: torch.Tensor, tensor: torch.Tensor) -> bool:
     return np.array_equal(one.view(wide), other.view(wide))
 
 
-def _list_tensors(part: torch.nn.Module) -> Iterator[torch.Tensor]:
+def list_tensors(part: torch.nn.Module) -> Iterator[torch.Tensor]:
     """List parameters and large buffers; of torchao's packed tensors, their inner tensors."""
     large = (each for each in part.buffers() if each.nbytes > SMALL_BYTES)
     for tensor in dict.fromkeys((*part.parameters(), *large)):

@@ -84,19 +84,19 @@ class _Run:
 class Painter:
     def __init__(self, pipeline: loader.Pipeline, model: Model, plan: Plan, tiny: Path | None = None, home: Home | None = None) -> None:
         self.notes = pipeline.notes
-        self._pipe, self._disk_parts = pipeline.pipe, pipeline.disk_parts
+        self.pipe, self.disk_parts = pipeline.pipe, pipeline.disk_parts
         self._tiny_vae = tiny_vae.TinyVae(tiny) if tiny is not None else None
         self._model = model
         self._plan, self._home = plan, home
-        self._family = FAMILIES[model.family]
-        denoiser = self._family.denoiser
+        self.family = FAMILIES[model.family]
+        denoiser = self.family.denoiser
         how = placement.find_precision(plan, denoiser)
         # In half precision adding a LoRA and taking it off again would leave its rounding in the weights.
         self._loras = ActiveLoras(denoiser, is_plain(plan, how) and how.compute == "float32")
         self._words = ActiveEmbeddings()
         self._enlargers = Enlargers()
-        self._control = ActiveControl(self._family.denoiser, plan, pipeline.disk_parts)
-        self._adapter = ActiveAdapter(self._family.denoiser, plan, home)
+        self._control = ActiveControl(self.family.denoiser, plan, pipeline.disk_parts)
+        self._adapter = ActiveAdapter(self.family.denoiser, plan, home)
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
@@ -123,9 +123,9 @@ class Painter:
         run = _Run(settings, control, seam, tell)
         for sentence in run.settings.notes:
             tell(Note(sentence))
-        self._control.activate(self._pipe, run.settings)
-        self._adapter.activate(self._pipe, run.settings)
-        changed = self._loras.activate(self._pipe, run.settings), self._words.activate(self._pipe, run.settings.request.loras)
+        self._control.activate(self.pipe, run.settings)
+        self._adapter.activate(self.pipe, run.settings)
+        changed = self._loras.activate(self.pipe, run.settings), self._words.activate(self.pipe, run.settings.request.loras)
         if any(changed):
             self._embeddings.forget()
         files: list[str] = []
@@ -189,18 +189,18 @@ class Painter:
             return False
         if plan != self._plan:  # the other plan may be there because the text encoder broke under this one
             self._embeddings.forget()
-        placement.configure_vae(self._pipe.vae, plan)
+        placement.configure_vae(self.pipe.vae, plan)
         self._plan = self._control.plan = self._adapter.plan = plan
         return True
 
     def close(self) -> None:
         """Release the weights; the memory is free once nothing else refers to them."""
-        self._pipe.remove_all_hooks()
+        self.pipe.remove_all_hooks()
         self._control.close()
         self._adapter.close()
-        if self._disk_parts is not None:
-            self._disk_parts.close()
-        self._pipe = self._disk_parts = None
+        if self.disk_parts is not None:
+            self.disk_parts.close()
+        self.pipe = self.disk_parts = None
         self._words.close()
         self._embeddings.forget()
         self._colours = self._tiny_vae = None
@@ -215,7 +215,7 @@ class Painter:
                 loop.begin_anew()
                 self._paint_through(run, loop, land)
         finally:
-            self._pipe.maybe_free_model_hooks()
+            self.pipe.maybe_free_model_hooks()
 
     def _paint_through(self, run: _Run, loop: Loop, land: Callable[[Picture], None]) -> None:
         latents = self._compute(run, loop)
@@ -233,11 +233,11 @@ class Painter:
         """Decode a picture and save it, unless another machine's comes while it is decoded."""
         step = loop.start.done if loop.start else run.settings.request.steps or 0
         painted = per_request.decode_latents(
-            self._pipe, self._family, latents, run.settings, exact=self._exact, step=step, tiny=self._tiny_vae
+            self.pipe, self.family, latents, run.settings, exact=self._exact, step=step, tiny=self._tiny_vae
         )
         if picture.path.is_file():
             return
-        finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self._pipe.vae))
+        finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self.pipe.vae))
         if run.settings.request.larger > 1 and not loop.stopped:
             finished = self._paint_over(run, loop, picture, finished)
         asked = run.settings.request_for(picture.index)
@@ -255,13 +255,13 @@ class Painter:
         loop.stepped_s = inner.stepped_s
         if latents is None:
             return enlarged
-        return per_request.decode_latents(self._pipe, self._family, latents, over, exact=self._exact, step=over.request.steps or 0)
+        return per_request.decode_latents(self.pipe, self.family, latents, over, exact=self._exact, step=over.request.steps or 0)
 
     def _tiles(self, run: _Run, denoiser: torch.nn.Module, scale: int, window: Window) -> AbstractContextManager[None]:
         """Denoise in tiles what is painted over, and what begins with a picture larger than any that the model was trained on."""
         settings, own = run.settings, self._model.settings
         large = run.before or max(settings.request.width or 0, settings.request.height or 0) > own.most
-        if not large or settings.image is None or settings.mask is not None or not self._family.paints_in_tiles:
+        if not large or settings.image is None or settings.mask is not None or not self.family.paints_in_tiles:
             return nullcontext()
         return tiled_denoiser.tiles(denoiser, own.width, scale, window)
 
@@ -273,17 +273,17 @@ class Painter:
     def _compute(self, run: _Run, loop: Loop) -> torch.Tensor | None:
         """Return the latents of the pictures; after Stop those predicted so far, if any."""
         if run.settings.request.preview_every and self._colours is None:
-            self._colours = preview.fit_colours(self._pipe.vae, placement.find_device(self._pipe.vae))
-            self._pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
+            self._colours = preview.fit_colours(self.pipe.vae, placement.find_device(self.pipe.vae))
+            self.pipe.maybe_free_model_hooks()  # with model offload the VAE is used last, so nothing else would evict it
         return loop.start.latents if loop.start and loop.start.complete else self._denoise(run, loop)
 
     def _denoise(self, run: _Run, loop: Loop) -> torch.Tensor | None:
         """Run the pipeline's own loop and return the final latents; after Stop the clean ones predicted so far, if any; None if another
         machine was faster."""
         generators = [torch.Generator("cpu").manual_seed(run.settings.seed_for(each.index)) for each in loop.pictures]
-        pipe = per_request.make_pipeline(self._pipe, self._family, run.settings)
+        pipe = per_request.make_pipeline(self.pipe, self.family, run.settings)
         last_prediction: Callable[[], torch.Tensor] | None = None
-        denoiser = getattr(pipe, self._family.denoiser)
+        denoiser = getattr(pipe, self.family.denoiser)
         due, reuse = self._plan_reuse(run.settings.request, denoiser)
         loop.alternates = reuse is not None
         window = Window()
@@ -311,7 +311,7 @@ class Painter:
 
         try:
             with (
-                keep_layers(denoiser, placement.find_precision(self._plan, self._family.denoiser).kept_bytes),
+                keep_layers(denoiser, placement.find_precision(self._plan, self.family.denoiser).kept_bytes),
                 self._adapter.reading(run.settings, denoiser),  # innermost: a control model reads the prompt alone
                 self._control.guide(run.settings, denoiser, window, tell_place),
                 self._tiles(run, denoiser, pipe.vae_scale_factor, window),
@@ -320,7 +320,7 @@ class Painter:
                 ) as watcher,
             ):
                 pictures = [each.index for each in loop.pictures]
-                arguments = per_request.make_arguments(pipe, self._family, run.settings, self._embeddings, pictures, self._words)
+                arguments = per_request.make_arguments(pipe, self.family, run.settings, self._embeddings, pictures, self._words)
                 generator = generators if len(generators) > 1 else generators[0]
                 latents: torch.Tensor = pipe(**arguments, generator=generator, return_dict=False)[0]
                 watcher.check_end()
@@ -376,7 +376,7 @@ class Painter:
 
     def _make_preview(self, done: int, predicted: torch.Tensor, settings: PictureSettings, loop: Loop, before: int) -> Preview:
         assert self._colours is not None
-        latents = torch.cat([per_request.unpack_latents(self._pipe, self._family, each, settings) for each in torch.split(predicted, 1)])
+        latents = torch.cat([per_request.unpack_latents(self.pipe, self.family, each, settings) for each in torch.split(predicted, 1)])
         first = loop.pictures[0]
         path = first.path.with_name(PAINTED.name_passing(f"{first.index}-{done + before}"))
         preview.write(self._colours.draw(latents), path)

@@ -152,7 +152,7 @@ def test_an_index_opens_no_pickle_and_nothing_elsewhere(kind: str, named: str, m
 
 def test_shards_beside_an_index_are_read(model: Path) -> None:
     part = model / "text_encoder"
-    before = load(model)._pipe.text_encoder.state_dict()
+    before = load(model).pipe.text_encoder.state_dict()
     weights = load_file(part / "model.safetensors")
     (part / "model.safetensors").unlink()
     halves = [dict(list(weights.items())[half::2]) for half in (0, 1)]
@@ -161,7 +161,7 @@ def test_shards_beside_an_index_are_read(model: Path) -> None:
         save_file(half, part / name, {"format": "pt"})
     index = {key: name for name, half in zip(names, halves, strict=True) for key in half}
     (part / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
-    after = load(model)._pipe.text_encoder.state_dict()
+    after = load(model).pipe.text_encoder.state_dict()
     assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -181,7 +181,7 @@ def test_a_model_in_the_hubs_cache_is_links_to_its_blobs(made: Path, tmp_path: P
     for number, file in enumerate([each for each in snapshot.rglob("*") if each.is_file()]):
         file.rename(blobs / str(number))
         file.symlink_to(os.path.relpath(blobs / str(number), file.parent))
-    assert (snapshot / "unet" / "config.json").is_symlink() and load(snapshot)._pipe.tokenizer("a ball").input_ids
+    assert (snapshot / "unet" / "config.json").is_symlink() and load(snapshot).pipe.tokenizer("a ball").input_ids
 
 
 def test_a_tiny_vae_that_lies_elsewhere_is_not_the_models(model: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_an_adapter_in_a_parts_folder_does_not_put_another_model_in_its_place(mo
 
 
 def test_a_tokenizer_reads_its_own_files_whatever_its_settings_name(model: Path, tmp_path: Path, seen: list[str]) -> None:
-    words = load(model)._pipe.tokenizer("a red ball").input_ids
+    words = load(model).pipe.tokenizer("a red ball").input_ids
     part, private = model / "tokenizer", tmp_path / "private.json"
     private.write_bytes((part / "tokenizer.json").read_bytes())
     settings = json.loads((part / "tokenizer_config.json").read_text())
@@ -208,7 +208,7 @@ def test_a_tokenizer_reads_its_own_files_whatever_its_settings_name(model: Path,
     (part / "tokenizer_config.json").write_text(json.dumps(settings | {"auto_map": {"AutoTokenizer": ["evil/x--y.Z", None]}}))
     change(part / "special_tokens_map.json", tokenizer_file=str(private), vocab_file=str(private))
     seen.clear()
-    assert load(model)._pipe.tokenizer("a red ball").input_ids == words
+    assert load(model).pipe.tokenizer("a red ball").input_ids == words
     assert not [each for each in seen if str(private) in each or each.startswith("socket.")]
 
 
@@ -247,7 +247,7 @@ def test_a_chat_template_is_not_run(family: str, tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "a red\nball\n"}]
     own = transformers.Qwen2Tokenizer.from_pretrained(folder / "tokenizer").apply_chat_template(messages, **asked)
     (folder / "tokenizer" / "chat_template.jinja").write_text("{{ 'x' * 10**11 }}")
-    pipe = load(folder)._pipe
+    pipe = load(folder).pipe
     assert pipe.tokenizer.apply_chat_template(messages, **asked) == own
     assert own.startswith("<|im_start|>user\na red\nball\n<|im_end|>\n<|im_start|>assistant\n") and ("think" in own) == (
         family == "flux2-klein"
@@ -270,7 +270,7 @@ def test_a_config_steers_no_library(model: Path, voice: Path, seen: list[str]) -
     for part in (model / "text_encoder", model / "vae", model / "unet", voice, voice / "codec"):
         change(part / "config.json", **steering)
     seen.clear()
-    config = load(model)._pipe.text_encoder.config
+    config = load(model).pipe.text_encoder.config
     speak(voice)
     assert config._attn_implementation in ("sdpa", "eager") and not any(
         hasattr(config, name) for name in ("auto_map", "transformers_weights")
@@ -287,12 +287,12 @@ def test_weights_packed_in_another_way_are_refused(part: str, packing: object, m
 
 def test_the_settings_of_a_pipeline_are_kept(tmp_path: Path) -> None:
     folder = tiny.save("flux2-klein", tmp_path / "klein")
-    assert load(folder)._pipe.config.is_distilled is True
+    assert load(folder).pipe.config.is_distilled is True
 
 
 def test_a_lora_whose_header_lies_is_told_and_no_pickle_is_looked_for(model: Path, tmp_path: Path) -> None:
     """diffusers alone would then unpickle the file beside it that has its usual name."""
-    pipe = load(model)._pipe
+    pipe = load(model).pipe
     file = tmp_path / "lora.safetensors"
     header = json.dumps({"unet.x.lora_A.weight": {"dtype": "F32", "shape": [9, 9], "data_offsets": [0, 4]}}).encode()
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))

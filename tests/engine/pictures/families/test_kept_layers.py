@@ -58,9 +58,9 @@ class Painted:
         with separate_memory("cuda") as card:
             plan = tiny.make_plan(model, offload="group", device="cuda", runs_on="cuda", precision=how, kernels=("efficient", "math"))
             paints = painter.load(folder, model, plan, {}, job / "scratch")
-            unet: Any = paints._pipe.unet
+            unet: Any = paints.pipe.unet
             self.whole = sum(each.nbytes for each in unet.parameters())
-            before, decode = [0], paints._pipe.vae.decode
+            before, decode = [0], paints.pipe.vae.decode
 
             def end_step(*_: object) -> None:
                 self.sent.append(card.sent_bytes - before[-1])
@@ -72,7 +72,7 @@ class Painted:
 
             unet.register_forward_pre_hook(lambda *_: before.append(card.sent_bytes))
             unet.register_forward_hook(end_step)
-            monkeypatch.setattr(paints._pipe.vae, "decode", note_decode)
+            monkeypatch.setattr(paints.pipe.vae, "decode", note_decode)
             asked = PictureRequest(**{"prompt": "a red ball", **SMALL, "steps": STEPS, "guidance": 3.0, "loras": loras})
             events = list(paints.run(asked, Control(), None, job))
             assert isinstance(events[-1], Finished), events[-1]
@@ -167,6 +167,6 @@ def test_quantised_weights_are_left_to_diffusers(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_denoiser_that_is_whole_on_its_device_is_left_alone(folders: dict[str, Path]) -> None:
-    unet = load_painter(folders["sd15"])[0]._pipe.unet
+    unet = load_painter(folders["sd15"])[0].pipe.unet
     with kept_layers.keep_layers(unet, 1 << 40):
         assert placement.find_device(unet).type == "cpu"

@@ -82,7 +82,7 @@ OFFLOADED: dict[str, tuple[dict[str, str], Any]] = {
 def test_the_pictures_stream_of_flux_stays_within_float16(family: str, offload: str, loaded: Any, tmp_path: Path) -> None:
     """Its blocks for text and picture overflow with some weights, and diffusers clips the text's stream alone."""
     folder = tiny.save(family, tmp_path / family)
-    pipe = loaded(folder, dtype="float16", offload=offload)._pipe
+    pipe = loaded(folder, dtype="float16", offload=offload).pipe
     block = pipe.transformer.transformer_blocks[-1]
     given: list[torch.Tensor] = []
     pipe.transformer.single_transformer_blocks[0].register_forward_pre_hook(
@@ -106,7 +106,7 @@ def test_an_offload_that_is_planned_is_there_and_changes_nothing(
 ) -> None:
     plan, is_so = OFFLOADED[how]
     paints = loaded(folders[family], **plan)
-    for name, part in placement.list_modules(paints._pipe).items():
+    for name, part in placement.list_modules(paints.pipe).items():
         assert is_so(part), f"{name} is not offloaded"
     plain, _ = load_painter(folders[family])
     for index, more in enumerate(({}, {"image": str(gradient)})):
@@ -141,17 +141,17 @@ def test_in_one_memory_a_part_that_waits_lies_in_a_file(
         pytest.importorskip("torchao", reason="one of the quantised extra")
     waits = loaded(folders["sd15"], offload="model", device=device, quantised=quantised)
     stays = loaded(folders["sd15"], quantised=quantised)
-    modules = placement.list_modules(waits._pipe)
-    whole = {name: size(part) for name, part in placement.list_modules(stays._pipe).items()}
+    modules = placement.list_modules(waits.pipe)
+    whole = {name: size(part) for name, part in placement.list_modules(stays.pipe).items()}
     assert all(size(part) == 0 for part in modules.values()), "nothing is in memory before it is asked for"
     inside: list[dict[str, int]] = []
-    activate = waits._disk_parts.activate
+    activate = waits.disk_parts.activate
 
     def recording(name: str) -> None:
         activate(name)
         inside.append({each: size(part) for each, part in modules.items() if size(part)})
 
-    waits._disk_parts.activate = recording
+    waits.disk_parts.activate = recording
     for index, more in enumerate(({}, {"image": str(gradient)})):
         one, other = (painted(each, tmp_path / f"{index}{place}", **more) for place, each in enumerate((waits, stays)))
         assert abs(read_pixels(list_parts(one)[0].path) - read_pixels(list_parts(other)[0].path)).max() < 1.5 / 255
@@ -169,9 +169,9 @@ def test_what_a_pipeline_reads_of_a_decoder_that_waits_is_there(folders: dict[st
 
 
 def size(part: torch.nn.Module) -> int:
-    from app.engine.pictures.families.parts_on_disk import _list_tensors
+    from app.engine.pictures.families.parts_on_disk import list_tensors
 
-    return sum(leaf.numel() * leaf.element_size() for leaf in _list_tensors(part))
+    return sum(leaf.numel() * leaf.element_size() for leaf in list_tensors(part))
 
 
 @pytest.mark.slow
@@ -308,12 +308,12 @@ def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
     worn = (Lora(str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
     paints, seen = loaded(folders["sd15"], precision=kept, **offload), set()
     painted(paints, tmp_path / "first", loras=worn)
-    for name, module in paints._pipe.unet.named_modules():
+    for name, module in paints.pipe.unet.named_modules():
         if ".lora_A." in name:
             module.register_forward_hook(lambda _module, _args, output: seen.add(output.dtype))
     painted(paints, tmp_path / "second", loras=worn)
     assert seen == {torch.float32}
-    assert paints._pipe.unet.conv_in.weight.dtype == torch.float16
+    assert paints.pipe.unet.conv_in.weight.dtype == torch.float16
 
 
 @pytest.mark.parametrize("family", ["sd15", "z-image"])
@@ -322,7 +322,7 @@ def test_int8_weights_that_are_planned_are_made(
 ) -> None:
     pytest.importorskip("torchao", reason="one of the quantised extra")
     paints, plain = loaded(folders[family], quantised="torchao-int8"), load_painter(folders[family])[0]
-    for name, part in placement.list_modules(paints._pipe).items():
+    for name, part in placement.list_modules(paints.pipe).items():
         linear = [module.weight for each, module in part.named_modules() if isinstance(module, torch.nn.Linear) and each != "lm_head"]
         made = [type(weight).__name__ == "Int8Tensor" for weight in linear]
         assert not any(made) if name == "vae" else all(made) and made, name
@@ -336,7 +336,7 @@ def test_a_single_file_is_made_smaller_or_refused(tmp_path: Path, loaded: Any) -
     folder, file = single.save("sd15", tmp_path)
     configs = {"configs": single.copy_configs(folder, tmp_path / "configs")}
     paints = loaded(file, configs, quantised="torchao-int8")
-    assert quantise.has_quantised_weights(paints._pipe.unet) and quantise.has_quantised_weights(paints._pipe.text_encoder)
+    assert quantise.has_quantised_weights(paints.pipe.unet) and quantise.has_quantised_weights(paints.pipe.text_encoder)
     painted(paints, tmp_path / "job")
     with pytest.raises(Trouble) as told:
         loaded(file, configs, quantised="bnb-nf4")

@@ -32,7 +32,7 @@ def paint(paints: picture_painter.Painter, job: Path, *loras: Lora) -> None:
 
 
 def list_merged(paints: picture_painter.Painter) -> list[bool]:
-    return [bool(each.merged) for each in paints._pipe.unet.modules() if hasattr(each, "merged_adapters")]
+    return [bool(each.merged) for each in paints.pipe.unet.modules() if hasattr(each, "merged_adapters")]
 
 
 def test_merged_and_unmerged_paint_the_same(
@@ -89,8 +89,8 @@ def test_the_same_loras_are_not_merged_again(
 ) -> None:
     style = Lora(str(make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)))
     merges: list[Any] = []
-    fuse = paints._pipe.fuse_lora
-    monkeypatch.setattr(paints._pipe, "fuse_lora", lambda **more: (merges.append(more), fuse(**more)))
+    fuse = paints.pipe.fuse_lora
+    monkeypatch.setattr(paints.pipe, "fuse_lora", lambda **more: (merges.append(more), fuse(**more)))
     for index in range(3):
         paint(paints, tmp_path / str(index), style)
     assert len(merges) == 1

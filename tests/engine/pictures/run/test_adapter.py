@@ -100,7 +100,7 @@ def test_it_paints_as_diffusers_does(
     assert_same(decoded[-1], np.asarray(made.images[0], dtype=np.float64))
     list(paints.run(replace(asked, reference=None), Control(), None, tmp_path / "without"))
     assert float((decoded[-1] - decoded[-2]).abs().max()) > 0.05 and paints._adapter._loaded is None
-    names = [type(each).__name__ for each in paints._pipe.unet.attn_processors.values()]
+    names = [type(each).__name__ for each in paints.pipe.unet.attn_processors.values()]
     assert set(names) == {"AttnProcessor2_0"}, "the UNet is as it was"
 
 
@@ -144,7 +144,7 @@ def test_it_goes_through_the_seam_beside_a_guide(
         with applied(tiny.make_plan(model, kernels=())) as seam:
             list(paints.run(request, Control(), seam, tmp_path / job))
         counts.append(seam.calls)
-    layers = sum(name.endswith("attn2.processor") for name in paints._pipe.unet.attn_processors)
+    layers = sum(name.endswith("attn2.processor") for name in paints.pipe.unet.attn_processors)
     encoder = 3
     assert counts[0] - counts[1] == 2 * layers + encoder, (
         "each attention to the prompt is one more, each step, and the picture is read once"
@@ -153,9 +153,9 @@ def test_it_goes_through_the_seam_beside_a_guide(
 
 def test_a_step_without_the_prompt_reads_no_picture(folders: dict[str, Path], adapters: dict[str, Path], likeness: Path) -> None:
     paints, model = load_painter(folders["sd15"])
-    held, unet = ActiveAdapter("unet", tiny.make_plan(model), None), paints._pipe.unet
+    held, unet = ActiveAdapter("unet", tiny.make_plan(model), None), paints.pipe.unet
     settings: Any = SimpleNamespace(reference=Image.open(likeness), request=liking(folders["sd15"], adapters["sd15"], likeness))
-    held.activate(paints._pipe, settings)
+    held.activate(paints.pipe, settings)
     seen = []
 
     def note(sample: torch.Tensor, timestep: Any, states: Any, **_: Any) -> tuple[torch.Tensor]:

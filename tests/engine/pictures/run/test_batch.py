@@ -49,7 +49,7 @@ def count_calls(paints: Painter) -> tuple[list[int], Any]:
         latents = args[0] if args else given["hidden_states"]
         rows.append(len(latents))
 
-    return rows, getattr(paints._pipe, paints._family.denoiser).register_forward_pre_hook(look, with_kwargs=True)
+    return rows, getattr(paints.pipe, paints.family.denoiser).register_forward_pre_hook(look, with_kwargs=True)
 
 
 def run(paints: Painter, request: PictureRequest, job: Path, control: Control | None = None) -> list[Event]:
@@ -119,7 +119,7 @@ def test_stop_keeps_the_first_and_the_others_go_on_where_they_were(folders: dict
 def test_each_picture_is_told_as_soon_as_it_is_decoded(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
     there: list[int] = []
-    hook = paints._pipe.vae.decoder.register_forward_pre_hook(lambda *_: there.append(len(list(tmp_path.glob("picture-*.png")))))
+    hook = paints.pipe.vae.decoder.register_forward_pre_hook(lambda *_: there.append(len(list(tmp_path.glob("picture-*.png")))))
     events = run(paints, PictureRequest("a", **{**SMALL, "batch": 3}), tmp_path)
     hook.remove()
     assert there == [0, 1, 2] and [part.index for part in list_parts(events)] == [0, 1, 2]
@@ -150,7 +150,7 @@ def test_what_another_machine_made_meanwhile_is_left(
         for index in arrivals.get(calls, []):
             (tmp_path / f"picture-{index}.png").write_bytes(b"another's")
 
-    hook = paints._pipe.unet.register_forward_pre_hook(arrive)
+    hook = paints.pipe.unet.register_forward_pre_hook(arrive)
     events = run(paints, PictureRequest("a", **{**SMALL, "steps": 8, "batch": 3}), tmp_path)
     hook.remove()
     assert calls == computed and len(decoded) == 3 - len(others)
@@ -166,7 +166,7 @@ def test_without_room_for_several_they_are_painted_one_by_one(folders: dict[str,
         if len(args[0]) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
-    hook = paints._pipe.unet.register_forward_pre_hook(fill)
+    hook = paints.pipe.unet.register_forward_pre_hook(fill)
     events = run(paints, PictureRequest("a", **{**SMALL, "batch": 3}), tmp_path)
     hook.remove()
     notes = [event.sentence for event in events if isinstance(event, Note)]
@@ -185,7 +185,7 @@ def test_a_picture_that_landed_is_not_told_again_where_memory_ends_later(folders
         if calls == 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
-    hook = paints._pipe.vae.decoder.register_forward_pre_hook(fill)
+    hook = paints.pipe.vae.decoder.register_forward_pre_hook(fill)
     events = run(paints, PictureRequest("a", **{**SMALL, "batch": 3}), tmp_path)
     hook.remove()
     assert [event.index for event in events if isinstance(event, PartDone)] == [0, 1, 2]

@@ -95,7 +95,7 @@ def test_it_starts_from_a_picture_and_fills_a_mask(scale: int, folders: Any, tmp
 def test_tiles_have_the_size_that_was_planned(scale: int, folders: Any) -> None:
     row = catalog.find(str(folders["sd15", scale]))
     paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})
-    vae = paints._pipe.vae
+    vae = paints.pipe.vae
     latents = torch.randn(1, 4, 128 // scale, 128 // scale, generator=torch.Generator().manual_seed(1))
     placement.configure_vae(vae, tiny.make_plan(row, vae=Vae(True, 64)))
     assert (vae.tile_sample_min_size, vae.tile_latent_min_size) == (64, 64 // scale)
@@ -109,7 +109,7 @@ def test_its_preview_has_its_colours(scale: int, folders: Any) -> None:
     """A preview restores a picture from its latents with the loaded VAE's linear map."""
     row = catalog.find(str(folders["sd15", scale]))
     paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})
-    colours = preview.fit_colours(paints._pipe.vae, torch.device("cpu"))
+    colours = preview.fit_colours(paints.pipe.vae, torch.device("cpu"))
     assert colours.weight.shape == (4, 3)
     assert np.asarray(colours.draw(torch.zeros(1, 4, 320 // scale, 256 // scale))).shape[1] >= 64
 

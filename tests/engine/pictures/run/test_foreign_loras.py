@@ -93,7 +93,7 @@ def test_of_its_settings_only_scales_are_heeded(
     paint(paints, tmp_path / "plain", write(tmp_path / "plain.safetensors", tensors))
     paint(paints, tmp_path / "with settings", write(tmp_path / "settings.safetensors", tensors, settings))
     assert torch.allclose(decoded[0], decoded[1], atol=1e-4)
-    assert not any("original_module" in name for name in paints._pipe.unet.state_dict())
+    assert not any("original_module" in name for name in paints.pipe.unet.state_dict())
 
 
 @pytest.mark.parametrize("settings", [{"r": 10**15}, {"rank_pattern": {"to_q": -1}}], ids=str)
@@ -102,7 +102,7 @@ def test_numbers_that_no_lora_has_are_refused_by_name(
 ) -> None:
     with pytest.raises(Trouble, match="|".join(settings)):
         paint(paints, tmp_path / "with settings", write(tmp_path / "settings.safetensors", tensors, settings))
-    assert not any("lora" in name for name in paints._pipe.unet.state_dict())
+    assert not any("lora" in name for name in paints.pipe.unet.state_dict())
 
 
 @pytest.mark.parametrize(

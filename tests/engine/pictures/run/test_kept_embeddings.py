@@ -31,7 +31,7 @@ class Count:
 
     def __init__(self, paints: picture_painter.Painter) -> None:
         self.calls = 0
-        paints._pipe.text_encoder.register_forward_hook(self._count)
+        paints.pipe.text_encoder.register_forward_hook(self._count)
 
     def _count(self, *_: Any) -> None:
         self.calls += 1
@@ -101,7 +101,7 @@ def test_another_plan_encodes_again(folders: dict[str, Path], tmp_path: Path) ->
     """The other plan may be there because the encoder made nonsense under the first."""
     paints = load(folders["sd15"])
     paint(paints, tmp_path / "good")
-    encoder, broken = paints._pipe.text_encoder, []
+    encoder, broken = paints.pipe.text_encoder, []
 
     def break_once(_module: Any, _given: Any, output: Any) -> Any:
         broken.append(True)

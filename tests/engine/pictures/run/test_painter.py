@@ -187,7 +187,7 @@ def test_sdxls_own_decoder_computes_as_planned(form: str, storage: Any, folders:
     )
     paints = picture_painter.load(folders["sdxl"], model, tiny.make_plan(model, "bfloat16", precision=mixed), {})
     seen: set[torch.dtype] = set()
-    for half in (paints._pipe.vae.encoder, paints._pipe.vae.decoder):
+    for half in (paints.pipe.vae.encoder, paints.pipe.vae.decoder):
         for layer in (half.conv_in, half.conv_out):
             layer.register_forward_hook(lambda _module, _args, output: seen.add(output.dtype))
     more: dict[str, Any] = {} if form == "text" else {"image": str(gradient)}
@@ -196,7 +196,7 @@ def test_sdxls_own_decoder_computes_as_planned(form: str, storage: Any, folders:
     for job in ("first", "second"):
         assert isinstance(list(paints.run(request, Control(), None, tmp_path / job))[-1], Finished)
     assert seen == {torch.float32}
-    assert paints._pipe.vae.encoder.conv_in.weight.dtype == getattr(torch, storage)
+    assert paints.pipe.vae.encoder.conv_in.weight.dtype == getattr(torch, storage)
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_weights_may_rest_narrower_than_they_compute(family: str, storage: Any, 
     request = PictureRequest("a", guidance=1.0, **{**SMALL, "steps": 1})
     assert isinstance(list(paints.run(request, Control(), None, tmp_path))[-1], Finished)
     for part in model.parts:
-        rests = [weight for weight in getattr(paints._pipe, part.name).parameters() if weight.dtype != torch.float32]
+        rests = [weight for weight in getattr(paints.pipe, part.name).parameters() if weight.dtype != torch.float32]
         assert rests, "nothing is smaller"
 
 
@@ -219,10 +219,10 @@ def test_weights_kept_in_half_compute_in_float32(folders: dict[str, Path], tmp_p
     model = catalog.find(str(folders["sd15"]))
     kept = tuple(Precision(part.name, part.role, "float16", "float32", "cpu") for part in model.parts)
     halved = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, precision=kept), {})
-    assert halved._pipe.unet.conv_in.weight.dtype == torch.float16
+    assert halved.pipe.unet.conv_in.weight.dtype == torch.float16
     list(halved.run(PictureRequest("a", **SMALL), Control(), None, tmp_path / "kept"))
     rounded = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
-    for part in (rounded._pipe.text_encoder, rounded._pipe.unet, rounded._pipe.vae):
+    for part in (rounded.pipe.text_encoder, rounded.pipe.unet, rounded.pipe.vae):
         for module in part.modules():
             if isinstance(module, torch.nn.Linear | torch.nn.Conv2d):
                 for weight in module.parameters(recurse=False):
@@ -246,7 +246,7 @@ def test_a_denoiser_in_gguf_paints_nearly_the_same(
     small = picture_painter.load(bare, model, tiny.make_plan(model, quantised="gguf"), {"gguf": file})
     for index, paints in enumerate((whole, small)):
         list(paints.run(request, Control(), None, tmp_path / str(index)))
-    kinds = {type(each).__name__ for each in small._pipe.transformer.modules()}
+    kinds = {type(each).__name__ for each in small.pipe.transformer.modules()}
     assert "GGUFLinear" in kinds
     assert 0 < (decoded[0] - decoded[1]).abs().mean() < 0.05
 

@@ -98,7 +98,7 @@ def stopping(paints: picture_painter.Painter, request: PictureRequest, at: int, 
         if asked == at:
             control.stop()
 
-    hook = getattr(paints._pipe, paints._family.denoiser).register_forward_hook(press)
+    hook = getattr(paints.pipe, paints.family.denoiser).register_forward_hook(press)
     events = list(paints.run(request, control, None, job))
     hook.remove()
     return events, asked
@@ -138,7 +138,7 @@ def test_the_reader_may_go_at_any_moment(folders: dict[str, Path], tmp_path: Pat
     assert isinstance(next(run), Step) and isinstance(run, Generator)
     run.close()
     assert threading.active_count() == before
-    assert "step" not in vars(paints._pipe.scheduler) and "forward" not in vars(paints._pipe.unet)
+    assert "step" not in vars(paints.pipe.scheduler) and "forward" not in vars(paints.pipe.unet)
 
 
 def test_each_picture_of_a_batch_is_the_same_alone(folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
@@ -175,7 +175,7 @@ def test_a_picture_that_another_machine_finished_first_is_left(
         if calls == at:
             theirs.write_bytes(b"another's")
 
-    hooks = [part.register_forward_pre_hook(arrive) for part in (paints._pipe.unet, paints._pipe.vae.decoder)]
+    hooks = [part.register_forward_pre_hook(arrive) for part in (paints.pipe.unet, paints.pipe.vae.decoder)]
     events = list(paints.run(PictureRequest("a", **{**SMALL, "batch": 2, "guidance": 1.0}), Control(), None, tmp_path))
     for hook in hooks:
         hook.remove()
@@ -186,7 +186,7 @@ def test_a_picture_that_another_machine_finished_first_is_left(
 
 def test_a_broken_decoder_is_told_and_the_steps_are_not_done_again(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
-    weight = paints._pipe.vae.decoder.conv_in.weight
+    weight = paints.pipe.vae.decoder.conv_in.weight
     good = weight.data.clone()
     weight.data.mul_(float("nan"))
     with pytest.raises(NumbersBroke) as broke:
@@ -203,7 +203,7 @@ def test_a_decoder_without_room_says_so_and_tiles_come_first(folders: dict[str, 
     def full(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
-    hook = paints._pipe.vae.decoder.register_forward_pre_hook(full)
+    hook = paints.pipe.vae.decoder.register_forward_pre_hook(full)
     try:
         with pytest.raises(torch.OutOfMemoryError) as broke:
             list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
@@ -233,7 +233,7 @@ def test_where_parts_take_turns_the_decoder_goes_before_the_steps(
 ) -> None:
     model = catalog.find(str(folders["sd15"]))
     paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, offload="model", device="cuda"), {})
-    pipe, order = paints._pipe, []
+    pipe, order = paints.pipe, []
     fit, free = preview.fit_colours, pipe.maybe_free_model_hooks
     monkeypatch.setattr(preview, "fit_colours", lambda *args: order.append("fit") or fit(*args))
     monkeypatch.setattr(pipe, "maybe_free_model_hooks", lambda: order.append("free") or free())
@@ -260,8 +260,8 @@ def test_black_is_believed_in_float32_only(folders: dict[str, Path], tmp_path: P
     for dtype in ("float32", "bfloat16"):
         model = catalog.find(str(folders["sd15"]))
         paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, dtype), {})
-        paints._pipe.vae.decoder.conv_out.weight.data.zero_()
-        paints._pipe.vae.decoder.conv_out.bias.data.fill_(-1)
+        paints.pipe.vae.decoder.conv_out.weight.data.zero_()
+        paints.pipe.vae.decoder.conv_out.bias.data.fill_(-1)
         run = paints.run(PictureRequest("a black night", **SMALL), Control(), None, tmp_path / dtype)
         if dtype == "float32":
             assert isinstance(list(run)[-1], Finished)
@@ -274,7 +274,7 @@ def test_closing_lets_go_of_the_weights(folders: dict[str, Path], tmp_path: Path
     model = catalog.find(str(folders["sd15"]))
     paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
     list(paints.run(PictureRequest("a", **SMALL), Control(), None, tmp_path))
-    held = weakref.ref(paints._pipe.unet)
+    held = weakref.ref(paints.pipe.unet)
     paints.close()
     gc.collect()
     assert held() is None
@@ -304,6 +304,6 @@ def test_the_latents_of_a_step_are_read_as_the_pipeline_reads_its_last(
     request = PictureRequest("a", guidance=1.0, **SMALL)
     list(paints.run(request, Control(), None, tmp_path))
     chosen = resolve_settings(request, model, tmp_path)
-    mine, theirs = (per_request.unpack_latents(paints._pipe, paints._family, each.latents, chosen) for each in kept[-2:])
-    assert mine.shape == (1, paints._pipe.vae.config.latent_channels, 8, 8)
+    mine, theirs = (per_request.unpack_latents(paints.pipe, paints.family, each.latents, chosen) for each in kept[-2:])
+    assert mine.shape == (1, paints.pipe.vae.config.latent_channels, 8, 8)
     assert torch.allclose(mine, theirs, atol=1e-5)

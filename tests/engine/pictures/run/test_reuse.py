@@ -74,7 +74,7 @@ def read_notes(events: list[Event]) -> list[tuple[str, dict[str, Any]]]:
 )
 def test_it_computes_what_it_says(quicker: str, outer: list[int], inner: list[int], folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
-    unet = paints._pipe.unet
+    unet = paints.pipe.unet
     assert count_rows(paints, unet.down_blocks[0], tmp_path / "outer", quicker=quicker) == outer
     assert count_rows(paints, unet.mid_block, tmp_path / "inner", quicker=quicker) == inner
     assert not any("forward" in vars(each) for each in unet.modules())
@@ -88,7 +88,7 @@ def test_where_layers_are_sent_in_groups_the_first_picture_reuses_too(folders: d
         plan = tiny.make_plan(model, offload="group", device="cuda", runs_on="cuda", precision=how, kernels=("efficient", "math"))
         paints = painter.load(folders["sd15"], model, plan, {}, tmp_path / "scratch")
         rows: list[int] = []
-        paints._pipe.unet.conv_in.register_forward_pre_hook(lambda _layer, given: rows.append(len(given[0])))
+        paints.pipe.unet.conv_in.register_forward_pre_hook(lambda _layer, given: rows.append(len(given[0])))
         for number in range(2):
             paint(paints, tmp_path / str(number), quicker="little")
         assert rows == [2, 1] * 12
@@ -121,7 +121,7 @@ def test_other_families_take_it_too(
     calls: Counter[str] = Counter()
     each_step = 2 if FAMILIES[family].guidance == "calls" and paints._model.settings.guidance > 1 else 1
     if family != "sdxl":
-        for number, block in enumerate(list_stacks(paints._pipe.transformer)[-1]):
+        for number, block in enumerate(list_stacks(paints.pipe.transformer)[-1]):
             linear = next(each for each in block.modules() if isinstance(each, torch.nn.Linear))
             linear.register_forward_hook(lambda *_, name=str(number): calls.update([name]))
     for quicker in ("off", "much"):
@@ -216,7 +216,7 @@ def test_a_broken_run_resumes_to_the_same_picture(
         calls += 1
         return (output[0] * torch.nan,) if calls == at else output
 
-    hook = getattr(paints._pipe, FAMILIES[family].denoiser).register_forward_hook(break_once)
+    hook = getattr(paints.pipe, FAMILIES[family].denoiser).register_forward_hook(break_once)
     with pytest.raises(NumbersBroke):
         paint(paints, tmp_path / "broken", quicker="much")
     hook.remove()
@@ -236,8 +236,8 @@ def test_a_start_picture_counts_the_steps_that_run(folders: dict[str, Path], tmp
 
 
 def test_only_a_unet_has_inner_blocks_and_only_a_transformer_stacks(folders: dict[str, Path]) -> None:
-    assert list_inner_blocks(load_painter(folders["sd3"])[0]._pipe.transformer) == []
-    unet = load_painter(folders["sd15"])[0]._pipe.unet
+    assert list_inner_blocks(load_painter(folders["sd3"])[0].pipe.transformer) == []
+    unet = load_painter(folders["sd15"])[0].pipe.unet
     assert list_stacks(unet) == []
     inner = list_inner_blocks(unet)
     assert unet.mid_block in inner and unet.down_blocks[0] not in inner and unet.up_blocks[-1] not in inner

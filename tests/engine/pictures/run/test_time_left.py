@@ -45,9 +45,9 @@ def paint(
     painter = picture_painter.load(folder, model, tiny.make_plan(model), {})
     for module in (picture_painter, steps):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now_s, monotonic=time.monotonic))
-    clock.slow(monkeypatch, painter._pipe.unet, "forward", 1.0)
-    clock.slow(monkeypatch, painter._pipe.text_encoder, "forward", encode_s)
-    clock.slow(monkeypatch, painter._pipe.vae, "decode", decode_s)
+    clock.slow(monkeypatch, painter.pipe.unet, "forward", 1.0)
+    clock.slow(monkeypatch, painter.pipe.text_encoder, "forward", encode_s)
+    clock.slow(monkeypatch, painter.pipe.vae, "decode", decode_s)
     make_step = painter._make_step
 
     def tell(*args: Any) -> Step:

@@ -58,7 +58,7 @@ def test_it_decodes_when_quicker_is_much(
     shutil.copytree(folders[family], folder)
     small = make_tiny(folder / tiny_vae.FOLDER, latent_channels=channels)
     paints, own = load(folder), []
-    vae = paints._pipe.vae
+    vae = paints.pipe.vae
     decode = vae.decode
     monkeypatch.setattr(vae, "decode", lambda latents, **how: own.append(latents) or decode(latents, **how))
     without, much = (paint(paints, tmp_path / quicker, quicker) for quicker in ("off", "much"))
@@ -76,7 +76,7 @@ def test_it_decodes_when_quicker_is_much(
 def test_it_decodes_in_tiles_as_the_plan_says(folders: dict[str, Path], tmp_path: Path) -> None:
     """Else it would take 1 GiB for 1,024 x 1,024, on machines whose plan has tiles because that much is not there."""
     make_tiny(tmp_path)
-    vae, own = tiny_vae.TinyVae(tmp_path), load(folders["sd15"])._pipe.vae
+    vae, own = tiny_vae.TinyVae(tmp_path), load(folders["sd15"]).pipe.vae
     latents, seen = torch.randn(1, 4, 24, 24, generator=torch.Generator().manual_seed(1)), list[int]()
     with torch.no_grad():
         whole = vae.decode(latents, own)
