@@ -80,6 +80,69 @@ def test_no_test_waits_for_a_fixed_time() -> None:
     assert MAY_WAIT.keys() <= waiting.keys()
 
 
+MAY_REACH = {
+    "tests/browser/no_engine/conftest.py": "settings as before the first start, which nobody can ask for",
+    "tests/fuzz_models.py": "looks at a model that are still under way",
+    "tests/fuzz_routes.py": "the share's own server, whatever address leads to it",
+    "tests/support/bad_helper.py": "a helper that is let in without a person",
+    "tests/support/refused.py": "what a processor was found to refuse, which a process never takes back",
+    "tests/support/saved_home.py": "files as a Hearth of that time wrote them",
+    "tests/support/silent_helper.py": "a helper that says nothing of an end",
+    "tests/support/watched_engine.py": "an engine that is watched from within",
+    "tests/ui/api/test_transcriptions.py": "openai's own HTTP client, for what openai would not send",
+}
+"""Tests use private names of the room that they test alone; these files use another room's."""
+PRIVATE = re.compile(r"_[a-zA-Z]")
+REACH = re.compile(r"[.\"]_[a-zA-Z]|import .*\b_[a-zA-Z]")
+
+
+def find_room(path: str) -> str:
+    """Return the room of a file, or of what a test tests, as tests mirror the rooms: `ui`, `engine/keeper`."""
+    folders = re.sub(r"^(app|tests)/", "", path).split("/")[:-1]
+    return "/".join(folders[: 2 if folders[:1] in (["engine"], ["compat"]) else 1])
+
+
+def list_defined(tree: ast.Module) -> Iterator[str]:
+    """List the private names of a file: functions, classes, variables, attributes of its objects."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if PRIVATE.match(name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(ast.Name("self"), name, ast.Store()) if PRIVATE.match(name):
+                yield name
+
+
+def list_reached(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """List the names that a file takes from modules and objects of others, each with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ast.Name("self" | "cls") | ast.Call(ast.Name("super"))):
+                pass
+            case ast.Attribute(attr=name):
+                yield name, node.lineno
+            case ast.ImportFrom(names=names):
+                yield from ((each.name, node.lineno) for each in names)
+            case ast.Call(ast.Attribute(attr="setattr" | "object"), [_, ast.Constant(str(name)), *_]):
+                yield name, node.lineno
+
+
+def test_no_test_reaches_into_another_room() -> None:
+    """What one room's test needs of another is public there, or is seen by what it does."""
+    rooms: dict[str, set[str]] = {}
+    for name in NAMES:
+        for private in list_defined(tree_of(TOP / name)):
+            rooms.setdefault(private, set()).add(find_room(name))
+    del rooms["_replace"]  # every named tuple has it
+    reaching: dict[str, list[str]] = {}
+    for path in (each for each in sorted((TOP / "tests").rglob("*.py")) if REACH.search(each.read_text("utf-8"))):
+        name, own = path.relative_to(TOP).as_posix(), {*list_defined(tree_of(path))}
+        for private, line in list_reached(tree_of(path)):
+            if private not in own and find_room(name) not in rooms.get(private, {find_room(name)}):
+                reaching.setdefault(name, []).append(f"{line}: {private}")
+    assert not {name: lines for name, lines in reaching.items() if name not in MAY_REACH}
+    assert MAY_REACH.keys() == reaching.keys()
+
+
 @pytest.mark.parametrize(
     "command",
     [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=[pytest.mark.long, pytest.mark.slow])],

@@ -292,14 +292,14 @@ def to_plain(home: Home, shown: Mapping[str, Shown]) -> dict[str, Any]:
     machine's place, if its plan differs."""
     return {
         "choice": {"chunk": read_chunk(home)} | asdict(read_choice(home)),
-        "plans": {name: _plan_to_plain(each.plan) for name, each in shown.items()},
+        "plans": {name: plan_to_plain(each.plan) for name, each in shown.items()},
         "stands_in": {
-            name: {"words": str(each.note), "plan": _plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None
+            name: {"words": str(each.note), "plan": plan_to_plain(each.here)} for name, each in shown.items() if each.here is not None
         },
     }
 
 
-def _plan_to_plain(plan: Plan | Trouble) -> dict[str, Any]:
+def plan_to_plain(plan: Plan | Trouble) -> dict[str, Any]:
     values: dict[str, Any] = _plain(asdict(plan)) if isinstance(plan, Plan) else {"trouble": str(plan)}
     return values
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as any_of
 from app.base import notices
 from app.base.paths import home
 from app.base.stored_json import drop_wrong
+from app.base.trouble import Trouble
 from app.compat.machine import chunk_curve, verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
@@ -184,7 +185,7 @@ def test_no_damage_to_any_other_file_raises(tmp_path: Path, content: bytes) -> N
     model = CATALOG[0]
     downloads = Downloads(place)
     files = [
-        verdicts.verdict_file(place.verdicts, HERE), chunk_curve.curve_file(place, model.id), downloads._record_path(model.id),
+        verdicts.verdict_file(place.verdicts, HERE), chunk_curve.curve_file(place, model.id), downloads.record_path(model.id),
         place.voices / "a.json", place.scratch / "part-000.json", place.root / "open.json",
     ]  # fmt: skip
     (place.voices / "a.wav").write_bytes(b"no sound")
@@ -198,4 +199,5 @@ def test_no_damage_to_any_other_file_raises(tmp_path: Path, content: bytes) -> N
         downloads.recall(CATALOG)
         assert voices.list_voices(place) == () and voices.find_speaker(place.voices / "a.wav") == ""
         assert spoken_parts.find(place.scratch / "part-000.wav") is None
-        assert Instance(place.root)._read_facts() == {}
+        with pytest.raises(Trouble, match="process 0"):
+            Instance(place.root).find_running(wait_s=0)

@@ -100,7 +100,7 @@ def test_curves_downloads_and_finished_parts(tmp_path: Path, hide: Hide) -> None
     model = CATALOG[0]
     chunk_curve.keep_curve(place, Curve(model.id, (Point(256, 1.0),), 256))
     downloads = Downloads(place)
-    record = downloads._record_path(model.id)
+    record = downloads.record_path(model.id)
     record.parent.mkdir()
     record.write_text(json.dumps({"quantised": "none", "total": 5, "blobs": []}))
     part = Path(write_clip(place.scratch / "part-000.wav", 1.0))

@@ -6,14 +6,14 @@ import os
 import sys
 from typing import Any, Final
 
-_TOKENS: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+TOKENS: Final = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _OFFLINE: Final = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
     "HF_TOKEN_PATH": os.devnull,
-    "HF_STORED_TOKENS_PATH": os.devnull,
+    "HF_STOREDTOKENS_PATH": os.devnull,
     "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
 }
 _REFUSED: Final = frozenset(
@@ -23,7 +23,7 @@ _REFUSED: Final = frozenset(
 
 def leave_network() -> None:
     """Go offline for good: an audit hook cannot be removed. Called before huggingface_hub is imported, which reads these once."""
-    for name in _TOKENS:
+    for name in TOKENS:
         os.environ.pop(name, None)
     os.environ.update(_OFFLINE)
     sys.addaudithook(_refuse_connection)

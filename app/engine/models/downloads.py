@@ -99,7 +99,7 @@ class Downloads:
     def recall(self, models: Iterable[Model]) -> None:
         """Unfinished downloads of an earlier run are listed as paused; the user resumes them."""
         for model in models:
-            record = self._record_path(model.id)
+            record = self.record_path(model.id)
             try:
                 text = read_text(record)
                 if text is None:
@@ -156,7 +156,7 @@ class Downloads:
             self._jobs.pop(model.id, None)
         busy = [each.model for each in self._jobs.values() if each.state != "done"]
         given = on_disk.remove(self._home, model, others, keep={repo for each in busy for repo in on_disk.list_repos(each)})
-        self._record_path(model.id).unlink(missing_ok=True)
+        self.record_path(model.id).unlink(missing_ok=True)
         return given
 
     def check_line(self) -> Sentence | None:
@@ -197,7 +197,7 @@ class Downloads:
             finally:
                 self._turns.release()
             self._refuse_incomplete(job)
-            self._record_path(job.model.id).unlink(missing_ok=True)
+            self.record_path(job.model.id).unlink(missing_ok=True)
             job.state = "done"
         except _PausedError:
             job.state, job.sentence = "paused", None
@@ -257,11 +257,11 @@ class Downloads:
         finally:
             child.close()
 
-    def _record_path(self, model: str) -> Path:
+    def record_path(self, model: str) -> Path:
         # A local model has a path as its name.
         plain = re.fullmatch(r"[\w-][\w.-]*", model)
         return self._folder / f"{model if plain else hashlib.sha256(model.encode()).hexdigest()}.json"
 
     def _save_record(self, job: _Download) -> None:
         facts = {"quantised": job.quantised, "total": job.total_bytes, "blobs": job.blobs}
-        atomic_write.write_text(self._record_path(job.model.id), json.dumps(facts))
+        atomic_write.write_text(self.record_path(job.model.id), json.dumps(facts))

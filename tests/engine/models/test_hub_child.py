@@ -131,4 +131,4 @@ def test_a_token_that_cannot_be_checked_is_a_sentence(hub: Hub, tmp_path: Path, 
 
 
 def test_both_lists_of_variables_agree() -> None:
-    assert set(no_network._TOKENS) == set(hub_token.NAMES)
+    assert set(no_network.TOKENS) == set(hub_token.NAMES)

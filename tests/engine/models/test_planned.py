@@ -145,7 +145,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
 
 
 def plain(plan: Plan) -> Any:
-    return without_reasons(json.loads(json.dumps(doctor._plan_to_plain(plan))))
+    return without_reasons(json.loads(json.dumps(doctor.plan_to_plain(plan))))
 
 
 def without_reasons(told: dict[str, Any]) -> dict[str, Any]:

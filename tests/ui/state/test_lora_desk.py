@@ -46,7 +46,7 @@ def test_a_damaged_row_of_the_shelf_hides_no_other(tmp_path: Path) -> None:
         keep_creation(desk, PictureRequest("x", loras=(Lora(path, 0.4),)), "one.png")
         for place, odd in enumerate(("{", "[]", '{"loras": 5}', '{"loras": [5, {"path": 3, "weight": "x"}]}')):
             broken = keep_creation(desk, PictureRequest("x"), f"{place}.png")
-            desk.keeper.shelf._db.write("UPDATE creations SET request=? WHERE id=?", odd, broken.id)
+            desk.keeper.database.write("UPDATE creations SET request=? WHERE id=?", odd, broken.id)
         assert desk.keeper.shelf.list_loras()[path][0] == 0.4
 
 
