@@ -62,7 +62,7 @@ def main(handle: int, folder: Path, opened: list[str]) -> None:
         work_usual(self, session)
 
     worker.Worker._run, worker.Worker.work = run, work  # type: ignore[assignment,method-assign]
-    worker.Worker._use_moment = lambda *_: False  # type: ignore[method-assign] # nothing is measured meanwhile
+    worker.Worker._do_piece = lambda *_: False  # type: ignore[method-assign] # nothing is measured meanwhile
     for hole in opened:
         holes.EARLY.get(hole, lambda: None)()
     worker.main(Connection(handle), home(folder / "home").create(), "", folder / "engine.log")

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 BEAT_S = 1.0
 STEP_EVERY_S = 0.05
 """Steps come faster than anyone reads; skipped reports hold only progress."""
-
 SLEPT_S: Final = 30.0
 """After this long between two beats the whole computer slept: a job's silence meanwhile does not count."""
 ROOM_BYTES: Final = 1 << 30
@@ -61,7 +60,9 @@ class Worker:
         self.dial = Dial()
         self._job = ""
         self._withdrawn: set[str] = set()
+        """These jobs were asked to stop, some before they began."""
         self._spoke_s: float | None = None
+        """The job last reported something then; None while none runs."""
         self._session: Session | None = None
         self._reading = Reading()
         """It is the latest reading that asked the device; the beat must not ask it itself."""
@@ -95,7 +96,7 @@ class Worker:
         reading = Reading()
         beaten_s = awake_s = time.monotonic()
         while True:
-            with contextlib.suppress(Exception):  # If the meter fails, keep its last reading; the owner's thread logs the reason.
+            with contextlib.suppress(Exception):  # If the meter fails, keep its last reading; the main thread logs the reason.
                 reading = read_beside(self._reading)
             spoke_s = self._spoke_s
             session = self._session
@@ -131,22 +132,22 @@ class Worker:
 
     def _next(self, session: Session) -> Run | Free | Quit:
         """Return the next order; until it arrives, do idle work in short pieces, where there is memory for it."""
-        spare: Iterator[None] | None = session.use_idle_time()
+        idle_work: Iterator[None] | None = session.use_idle_time()
         least_bytes = SPARE_BYTES
         while True:
             self._ask_device()
-            now = spare if read_available_bytes() >= least_bytes else None
+            has_room = read_available_bytes() >= least_bytes
             with contextlib.suppress(queue.Empty):
-                return self._orders.get(timeout=BEAT_S if now is None else 0)
-            if now is not None:
+                return self._orders.get(timeout=0 if idle_work is not None and has_room else BEAT_S)
+            if idle_work is not None and has_room:
                 least_bytes = SPARE_LEAST_BYTES
-                if not self._use_moment(now):
-                    spare = now = None
+                if not self._do_piece(idle_work):
+                    idle_work = None
 
-    def _use_moment(self, spare: Iterator[None]) -> bool:
+    def _do_piece(self, idle_work: Iterator[None]) -> bool:
         """Do a piece of idle work; tell whether there is more."""
         try:
-            next(spare)
+            next(idle_work)
         except StopIteration:
             return False
         except Exception:  # What cannot be measured is left to the rules.
@@ -190,7 +191,7 @@ class Worker:
 
 def list_ahead(home: Home) -> Iterator[str]:
     """List the slowest imports of a first sound or picture, shared ones first: 3.1 and 6.0 s after the click without, 0.5 and 1.4 with it. Of the
-    families of voices only that of the voice that speaks by itself."""
+    families of voices only that of the voice that speaks where none is named."""
     yield "transformers.modeling_utils"
     yield "app.engine.speech.run.loader"
     from app.engine.models.chosen import find_usual_voice  # brings huggingface_hub, which reads the environment once
