@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -14,9 +15,20 @@ PITCHES: Final = (60.0, 400.0)
 FRAME_S: Final = 0.05
 VOICED: Final = 0.5
 """In a vowel, more than this share of a frame's power comes again after a period."""
-FRAMES_LEAST: Final = 5
-FRAMES_MOST: Final = 400
+FRAMES_LEAST, FRAMES_MOST = 5, 400
+"""With fewer vowels the pitch is not told; with more, the first ones tell it."""
 LETTERS_LEAST: Final = 10
+"""With fewer letters the pace is not told."""
+PITCH_WORDS: Final = (
+    (105, say_to_all("voice.lowest", "very low")), (140, say_to_all("voice.low", "low")),
+    (175, say_to_all("voice.middle", "neither low nor high")), (225, say_to_all("voice.high", "high")),
+    (math.inf, say_to_all("voice.highest", "very high")),
+)  # fmt: skip
+PACE_WORDS: Final = (
+    (10, say_to_all("voice.slow", "slow")), (13, say_to_all("voice.calm", "calm")), (16, say_to_all("voice.brisk", "brisk")),
+    (math.inf, say_to_all("voice.quick", "quick")),
+)  # fmt: skip
+"""A voice is called by the first row whose figure it stays below: Hz, or letters a second."""
 
 
 def measure_pitch(samples: Samples, rate: int) -> float | None:
@@ -49,27 +61,5 @@ def measure_pace(words: str, seconds: float) -> float | None:
 
 def word_voice(pitch: float | None, pace: float | None) -> tuple[Sentence, ...]:
     """Say in plain words how a voice sounds."""
-    words: list[Sentence] = []
-    if pitch is not None:
-        words.append(
-            say_to_all("voice.lowest", "very low")
-            if pitch < 105
-            else say_to_all("voice.low", "low")
-            if pitch < 140
-            else say_to_all("voice.middle", "neither low nor high")
-            if pitch < 175
-            else say_to_all("voice.high", "high")
-            if pitch < 225
-            else say_to_all("voice.highest", "very high")
-        )
-    if pace is not None:
-        words.append(
-            say_to_all("voice.slow", "slow")
-            if pace < 10
-            else say_to_all("voice.calm", "calm")
-            if pace < 13
-            else say_to_all("voice.brisk", "brisk")
-            if pace < 16
-            else say_to_all("voice.quick", "quick")
-        )
-    return tuple(words)
+    measured = ((pitch, PITCH_WORDS), (pace, PACE_WORDS))
+    return tuple(next(words for below, words in rows if figure < below) for figure, rows in measured if figure is not None)

@@ -44,7 +44,7 @@ def find_turn_ends(samples: Samples, rate: int, turns: Sequence[Turn], whole_s: 
     `whole_s`."""
     hops = _cut_into_hops(resample(samples, rate, RATE_HZ))
     loudness = np.sqrt((hops**2).mean(axis=1))
-    heights, pauses = _track_semitones(hops), _list_pauses(loudness)
+    pitches, pauses = _track_semitones(hops), _list_pauses(loudness)
     sizes = [len(turn.text.encode()) + 1 for turn in turns]
     ends: list[int] = []
     for place in range(len(turns) - 1):
@@ -57,7 +57,7 @@ def find_turn_ends(samples: Samples, rate: int, turns: Sequence[Turn], whole_s: 
         other = turns[place].speaker != turns[place + 1].speaker
 
         def judge(pause: _Pause, expected: float = begun + lasts, reach: float = reach, other: bool = other) -> float:
-            told = min(1.0, _measure_jump(heights, pause) / OTHER_SEMITONES) if other else 0.0
+            told = min(1.0, _measure_jump(pitches, pause) / OTHER_SEMITONES) if other else 0.0
             return told + min(1.0, (pause.end - pause.begin) * HOP_S / LONG_PAUSE_S) - abs(pause.middle - expected) / reach
 
         first, last = int(max(begun + 1, begun + lasts - reach)), int(begun + lasts + min(reach, (len(hops) - begun - lasts) / 2))
@@ -79,10 +79,10 @@ def _list_pauses(loudness: NDArray[np.float32]) -> list[_Pause]:
     return [_Pause(begin, end) for begin, end in spans if begin > 0 and end < len(loudness) and (end - begin) * HOP_S >= LEAST_PAUSE_S]
 
 
-def _measure_jump(heights: NDArray[np.float64], pause: _Pause) -> float:
+def _measure_jump(pitches: NDArray[np.float64], pause: _Pause) -> float:
     """Return by how many semitones the pitch after a pause differs from that before it; 0 where either cannot be told."""
     compared = round(COMPARED_S / HOP_S)
-    before, after = heights[max(0, pause.begin - compared) : pause.begin], heights[pause.end : pause.end + compared]
+    before, after = pitches[max(0, pause.begin - compared) : pause.begin], pitches[pause.end : pause.end + compared]
     known = [side[~np.isnan(side)] for side in (before, after)]
     return abs(float(np.median(known[0]) - np.median(known[1]))) if all(map(len, known)) else 0.0
 
