@@ -45,7 +45,8 @@ class Kind(Protocol[Asks]):
         """Say that a request of another kind names this model, and which ones would do."""
 
     def complete(self, home: Home, request: Asks) -> Asks:
-        """Return the owner's request with the files that its words name; raise Trouble for one that is not there."""
+        """Return the owner's request with what the owner's files add to it: the LoRAs that its words name, the list of pronunciations. Raise Trouble for
+        a file that is not there."""
 
     def check(self, home: Home, request: Asks, model: Any) -> None:
         """Raise Trouble for what the request's model, a row of the catalog, cannot do on any machine, before anything is loaded."""

@@ -36,8 +36,10 @@ from app.engine.speech.text.pronunciations import choose_rows, restore_spelling
 from app.engine.speech.text.script import ParsedScript
 
 SHORTEST_S: Final = 1.0
+"""Parts that are shorter are not split any more."""
 WAV_BYTES_S: Final = 32_000
 PACKED_BYTES_S: Final = 4_000
+"""A second of sound takes at least so much, as it is and in the formats that pack it."""
 
 
 class SpeechKind:
@@ -232,22 +234,22 @@ def as_script(request: Request) -> SpeechRequest | None:
     return request if isinstance(request, SpeechRequest) else None
 
 
-Way = tuple[str, str | VoicePrompt | None]
-"""A model speaks with a voice: a sign that it knows, a recording, or one by itself."""
-Take = tuple[str, tuple[Way, ...]]
+ModelVoice = tuple[str, str | VoicePrompt | None]
+"""A model and the voice that it speaks with: a sign that it knows, a recording, or one of its own choice."""
+Take = tuple[str, tuple[ModelVoice, ...]]
 """A take has the words of a part, and how each of its speakers sounds."""
 
 
 def list_takes(parsed: ParsedScript, request: SpeechRequest, find: FindLimits) -> list[Take]:
     if parsed.actors:
         signs = voices.name_cast(parsed.actors, find)
-        ways: list[Way] = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
+        used: list[ModelVoice] = [(each.model, sign or each.voice) for each, sign in zip(parsed.actors, signs, strict=True)]
     else:
-        ways = _list_own_ways(parsed, request, find(request.model))
-    return [(part.text, tuple(ways[each - 1] for each in dict.fromkeys(turn.speaker for turn in part.turns))) for part in parsed.parts]
+        used = _list_own_voices(parsed, request, find(request.model))
+    return [(part.text, tuple(used[each - 1] for each in dict.fromkeys(turn.speaker for turn in part.turns))) for part in parsed.parts]
 
 
-def _list_own_ways(parsed: ParsedScript, request: SpeechRequest, limits: VoiceLimits) -> list[Way]:
+def _list_own_voices(parsed: ParsedScript, request: SpeechRequest, limits: VoiceLimits) -> list[ModelVoice]:
     """Return how the speakers of a script without a cast sound, as a cast would say it: its parts stay where only one of them gets another voice."""
     first = parsed.parts[0].turns[0].speaker if parsed.parts else 1
     speakers = range(1, max([limits.speakers, *(speaker for part in parsed.parts for speaker in part.speakers)]) + 1)
@@ -260,8 +262,8 @@ def _list_own_ways(parsed: ParsedScript, request: SpeechRequest, limits: VoiceLi
 def match_takes(parts: Sequence[PartDone], before: Sequence[Take], wanted: Sequence[Take]) -> tuple[str, ...]:
     """Return for each part of a script the earlier take of the same words in the same voices, empty where there is none: the same ones at the
     script's beginning and end first, then what was moved, in order. `before`: as the parts were to be."""
-    ways = {place: way for place, (_, way) in enumerate(before)}
-    takes = [((part.text, ways.get(part.index, ())), part.path) for part in parts if part.whole and Path(part.path).is_file()]
+    used = {place: voices_used for place, (_, voices_used) in enumerate(before)}
+    takes = [((part.text, used.get(part.index, ())), part.path) for part in parts if part.whole and Path(part.path).is_file()]
     keep = [""] * len(wanted)
     most = min(len(takes), len(wanted))
     begin = next((at for at in range(most) if takes[at][0] != wanted[at]), most)
@@ -279,14 +281,6 @@ def match_takes(parts: Sequence[PartDone], before: Sequence[Take], wanted: Seque
     return tuple(keep)
 
 
-def _find_cast_apart(actors: Sequence[Actor], request: SpeechRequest, find: FindLimits) -> frozenset[int] | None:
-    """Return the same of a cast: who has a recording, or a voice that the model knows."""
-    if not (request.carry_voice and any(find(each.model).carries for each in actors)):
-        return None
-    signs = voices.name_cast(actors, find)
-    return frozenset(number for number, (each, sign) in enumerate(zip(actors, signs, strict=True), 1) if sign or each.voice is not None)
-
-
 def _find_apart(request: SpeechRequest, limits: VoiceLimits) -> frozenset[int] | None:
     """Return the speakers whose voice hangs on no part before; None: all of them."""
     if not (request.carry_voice and limits.carries):
@@ -298,3 +292,11 @@ def _find_apart(request: SpeechRequest, limits: VoiceLimits) -> frozenset[int] |
     if request.voice is not None and not (turns or limits.needs_transcript):
         return None
     return frozenset(turn.speaker for turn in turns)
+
+
+def _find_cast_apart(actors: Sequence[Actor], request: SpeechRequest, find: FindLimits) -> frozenset[int] | None:
+    """Return the same of a cast's speakers: those with a recording, or a voice that the model knows."""
+    if not (request.carry_voice and any(find(each.model).carries for each in actors)):
+        return None
+    signs = voices.name_cast(actors, find)
+    return frozenset(number for number, (each, sign) in enumerate(zip(actors, signs, strict=True), 1) if sign or each.voice is not None)

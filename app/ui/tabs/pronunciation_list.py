@@ -135,8 +135,8 @@ def find_voice(desk: Desk, asked: RowAsked) -> tuple[str, VoicePrompt | None]:
         return model, voice
     tags = [tag.name for tag in find_tags(request.text, names) if tag.begin <= asked.at]
     speakers = [*dict.fromkeys(turn.name or f"S{turn.speaker}" for turn in parsed.parts[part].turns)]
-    ways = list_takes(parsed, request, desk.jobs.find_limits)[part][1]
-    speaks, sound = ways[speakers.index(tags[-1]) if tags and tags[-1] in speakers else 0]
+    used = list_takes(parsed, request, desk.jobs.find_limits)[part][1]
+    speaks, sound = used[speakers.index(tags[-1]) if tags and tags[-1] in speakers else 0]
     if isinstance(sound, str):  # a sign of the model's own
         name = name_sign(sound, desk.jobs.find_limits(speaks))
         return speaks, next((each.prompt for each in desk.models.list_voices(speaks, OWNER) if each.name == name), None)
