@@ -106,7 +106,7 @@ def shorten_list(names: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def say(key: str, english: str, /, **values: Value) -> Sentence:
-    """Key and template are always written as literals, so that a test can collect them and ask for the Chinese."""
+    """Key and template are always written as literals, so that a test can collect them and ask for their translations."""
     return Sentence(key, english, tuple(values.items()))
 
 

@@ -72,7 +72,7 @@ Doubt = Literal["", "long", "short"]
 
 @dataclass(frozen=True, slots=True)
 class PartDone:
-    """A finished part, a speech turn group or one picture of a batch: saved on disk, so a crash does not lose it."""
+    """A finished part, a stretch of a script or one picture of a batch: saved on disk, so a crash does not lose it."""
 
     index: int
     total: int

@@ -17,7 +17,9 @@ from app.engine.models.chosen import read_lora_files, read_lora_folders
 from app.engine.models.lora_facts import LoraFacts, read_facts
 
 FILES_MOST: Final = 20_000
+"""So many files are listed."""
 DEPTH_MOST: Final = 8
+"""Folders are looked into down to this depth."""
 ENDING: Final = ".safetensors"
 Stamp = tuple[int, int]
 

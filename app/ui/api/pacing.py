@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.ui.state.asked import replay
 
 PACED: Final = ("/v1/audio/", "/v1/images/", "/sdapi/v1/txt2img", "/sdapi/v1/img2img", "/gradio_api/queue/join", "/gradio_api/call/")
+"""The paths of what queues a job begin so."""
 AT_ONCE: Final = 4
-"""Each call takes the server about 5 ms: while it works on one, these are what the page waits for."""
+"""So many calls are worked on at once: each takes the server about 5 ms, for which the page waits."""
 _release: ContextVar[Callable[[], None] | None] = ContextVar("release", default=None)
 
 

@@ -1,4 +1,4 @@
-"""Compute a frame's condition from the model's own weights, in few operations, and draw the frame from it. Knows neither text nor sound."""
+"""Compute a frame's condition from the model's own weights, in few operations; flow_head.py draws the frame from it. Knows neither text nor sound."""
 
 from __future__ import annotations
 
