@@ -34,11 +34,23 @@ class _Reader:
         self.item: Draft | None = None
         """The same, until something else than a thing is said: what "left of" begins at."""
         self.relation: Said | None = None
+        """Where the item stands of the thing that follows: "left of"."""
         self.between: list[str] = []
+        """These places are still to be given to things, after "between"."""
         self.open_place: Said | None = None
+        """A place that was said before its thing."""
         self.opened: Draft | None = None
         """The thing without its noun that is being described."""
-        self.in_clause = self.in_noun = self.known_thing = self.on = self.awaits_background = self.of_all = False
+        self.in_clause = False
+        """A thing was named since the last comma: a place that follows is its own."""
+        self.in_noun = False
+        """An article or a number was said: a quality that follows may be of a thing still to be named."""
+        self.known_thing = False
+        """The article was "the", "that" or "this": the thing may be one that was named before."""
+        self.on = self.awaits_background = False
+        """"on" was said, or "background" without its colour: a colour that follows is the background's."""
+        self.of_all = False
+        """"both" was said: qualities that follow are of all things."""
 
     def step(self, at: int) -> None:
         phrase = self.phrases[at]
