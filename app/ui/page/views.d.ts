@@ -532,13 +532,13 @@ interface ShelfVoicesView {
   auditions: AuditionView[];
 }
 
-interface SaidView {
+interface PronunciationView {
   word: string;
   spoken: string;
 }
 
-interface SaysView {
-  rows: SaidView[];
+interface PronunciationsView {
+  rows: PronunciationView[];
   found: number;
   all: number;
 }
@@ -587,7 +587,7 @@ interface DescribedView {
   words: string;
 }
 
-interface ToldView {
+interface OwnerOnlyView {
   title: string;
   speed: string;
   highest: number;
@@ -959,7 +959,7 @@ interface Answers {
   "hearth/notify": PhoneView;
   "hearth/cast": VoicesView;
   "hearth/voices": ShelfVoicesView;
-  "hearth/says": SaysView;
+  "hearth/says": PronunciationsView;
   "hearth/book": BookView;
   "hearth/window": WindowView;
   "hearth/greeting": GreetingView;

@@ -27,7 +27,7 @@ from app.engine.speech.text.cast_tags import find_tags
 from app.engine.speech.text.pronunciations import CSV_BYTES, SKIPPED_TOLD, WORD_MOST
 from app.engine.speech.text.script_edits import find_places
 from app.ui.page.translate import language, translate
-from app.ui.page.view_types.making import SaidView, SaysView
+from app.ui.page.view_types.making import PronunciationsView, PronunciationView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
@@ -68,8 +68,8 @@ def send_list(desk: Desk, request: Request, asked: ListAsked) -> Response:
     wanted = asked.words.casefold().strip()
     found = [(word, spoken) for word, spoken in rows.items() if wanted in word.casefold() or wanted in spoken.casefold()]
     found.sort(key=lambda row: row[0].casefold())
-    shown: list[SaidView] = [{"word": word, "spoken": spoken} for word, spoken in found[:SHOWN]]
-    return JSONResponse(SaysView(rows=shown, found=len(found), all=len(rows)))
+    shown: list[PronunciationView] = [{"word": word, "spoken": spoken} for word, spoken in found[:SHOWN]]
+    return JSONResponse(PronunciationsView(rows=shown, found=len(found), all=len(rows)))
 
 
 async def take_list(desk: Desk, request: Request) -> Response:

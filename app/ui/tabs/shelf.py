@@ -39,7 +39,7 @@ from app.engine.speech.sound.sound import Chapter
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.view_types.live import MadeView
-from app.ui.page.view_types.making import AlbumView, CreationView, KeptPartsView, NamedModelView, ShelfView, ToldView
+from app.ui.page.view_types.making import AlbumView, CreationView, KeptPartsView, NamedModelView, OwnerOnlyView, ShelfView
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
@@ -55,7 +55,7 @@ TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
 """Some file systems take these in no name."""
-OF_THE_MACHINE: Final[ToldView] = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
+OF_THE_MACHINE: Final[OwnerOnlyView] = {"title": "", "speed": "", "highest": 0, "maker": "", "named": "", "tags": (), "albums": ()}
 """A guest is not told these of their own creations."""
 ACTIONS: Final[dict[str, Callable[[Shelf, int], object]]] = {
     "favourite": lambda shelf, id_: shelf.set_favourite(id_, True),

@@ -195,15 +195,17 @@ class ShelfVoicesView(TypedDict):
     auditions: list[AuditionView]
 
 
-class SaidView(TypedDict):
+class PronunciationView(TypedDict):
+    """A word, and how it is said."""
+
     word: str
     spoken: str
 
 
-class SaysView(TypedDict):
+class PronunciationsView(TypedDict):
     """The pronunciations that are used everywhere, as far as they are shown."""
 
-    rows: list[SaidView]
+    rows: list[PronunciationView]
     found: int
     all: int
 
@@ -253,8 +255,8 @@ class DescribedView(TypedDict):
     """It says in English what a picture shows."""
 
 
-class ToldView(TypedDict):
-    """What a guest is not told of their own creations."""
+class OwnerOnlyView(TypedDict):
+    """What of a creation the owner alone is told; guests get it empty, of their own creations too."""
 
     title: str
     speed: str
@@ -265,7 +267,7 @@ class ToldView(TypedDict):
     albums: Sequence[int]
 
 
-class CreationView(MadeView, ToldView):
+class CreationView(MadeView, OwnerOnlyView):
     id: int
     kind: str
     text: str

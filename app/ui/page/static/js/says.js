@@ -6,8 +6,8 @@ import { t } from "./words.js";
 
 const CONTEXT = 180, WAIT_MS = 250, TEXT_MOST = 200_000; // letters of a sentence that is heard, and of a script that goes with it
 const sound = new Audio();
-/** @typedef {SaidView & { own?: boolean }} Said */
-let /** @type {SaysView} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0;
+/** @typedef {PronunciationView & { own?: boolean }} Said */
+let /** @type {PronunciationsView} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0;
 let look = () => {}, /** @type {HTMLElement | null} */ offer = null, takenBack = /** @type {null | (() => unknown)} */ (null);
 
 const shelf = () => document.querySelector("#h-says");
