@@ -11,10 +11,9 @@ from app.engine.pictures.scenes.drafts import Denied
 from app.engine.pictures.scenes.left_open import fill
 from app.engine.pictures.scenes.possible import fit
 from app.engine.pictures.scenes.read import read
-from app.engine.pictures.scenes.scene import Scene
+from app.engine.pictures.scenes.scene import Scene, write
 from app.engine.pictures.scenes.tables import Mark, Tables
 from app.engine.pictures.scenes.words import Phrase, split_phrases
-from app.engine.pictures.scenes.write import write
 
 
 @dataclass(frozen=True, slots=True)
