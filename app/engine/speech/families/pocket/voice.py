@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import torch
+from safetensors import safe_open
 from torch import Tensor
 from transformers import (
     GradiumPhononTTSForConditionalGeneration,
@@ -16,9 +17,11 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from app.base.sentence import Sentence
+from app.base.sentence import Sentence, say
+from app.base.trouble import Trouble
 from app.compat.planning.types import Plan
 from app.engine.jobs.request import SpeechRequest
+from app.engine.models import safetensors
 from app.engine.models.loading.packed_linears import BITS
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.loading.voice_parts import device_for, explaining, find_codec, load_part, split_plan
@@ -31,7 +34,7 @@ from app.engine.speech.families.pocket.flow_head import FlowHead
 from app.engine.speech.families.pocket.fused import fuse, pack
 from app.engine.speech.families.pocket.part import Ending, Part
 from app.engine.speech.families.pocket.prompt import prepare_text
-from app.engine.speech.families.pocket.voice_file import read_voice
+from app.engine.speech.families.pocket.voices_brought import SIDEWAYS, find_frames
 from app.engine.speech.family import PartTask, Voice
 from app.engine.speech.sound.spoken_parts import Codes
 
@@ -112,6 +115,33 @@ class Pocket:
 
     def adapt(self, plan: Plan) -> Pocket:
         return self
+
+
+def read_voice(file: Path, width: int, made_for: Collection[str]) -> Tensor:
+    """Return the frames (frames, width) of a voice that comes with a model; raise a Trouble unless they are numbers and were made for this model.
+    `made_for`: what it takes, by the names that voices have for it; empty: any."""
+    header = safetensors.read_whole_header(file)
+    maker = header.words.get("model_ext")
+    if maker is not None and made_for and maker not in made_for:
+        raise _refuse_voice(file)
+    found = find_frames(header.entries, width)
+    if found is None:
+        raise _refuse_voice(file)
+    with safe_open(file, "pt") as opened:
+        frames: Tensor = opened.get_tensor(found[0]).float().flatten(0, -2)
+    if not bool(frames.isfinite().all()):
+        raise _refuse_voice(file)
+    return frames.T.contiguous() if found[0] == SIDEWAYS else frames
+
+
+def _refuse_voice(file: Path) -> Trouble:
+    return Trouble(
+        say(
+            "pocket.other-voice",
+            "The voice in {file} was made for another model, or is damaged. Choose another voice, or download the model again.",
+            file=str(file),
+        )
+    )
 
 
 def _list_spelled(tokenizer: Any) -> frozenset[str]:
