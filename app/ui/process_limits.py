@@ -1,5 +1,4 @@
-"""What the window sets of its own process: Gradio's variables and folder, how threads take turns, how many files may be open, how long its end
-may take."""
+"""What the window sets of its own process: Gradio's variables and folder, how threads take turns, how many files may be open, how long its end may take."""
 
 from __future__ import annotations
 

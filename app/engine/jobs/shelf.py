@@ -1,5 +1,4 @@
-"""Store every creation: its file with settings, and a row with request, plan, speed and memory. Deleted files go to a
-bin first."""
+"""Store every creation: its file with settings, and a row with request, plan, speed and memory. Deleted files go to a bin first."""
 
 from __future__ import annotations
 

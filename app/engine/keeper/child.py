@@ -16,7 +16,9 @@ from app.engine.keeper.recovery import Death, diagnose
 from app.engine.models import hub_token
 
 LOG_BYTES = 1 << 20
+"""A log that is larger is put aside at the next start."""
 LAST_WORDS_BYTES = 8192
+"""Why an engine died is looked for in so much of its log's end."""
 
 
 class Child:

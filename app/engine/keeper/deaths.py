@@ -1,5 +1,4 @@
-"""Count the engine's deaths during one job: it is given up only after several deaths without new results in between. No
-torch."""
+"""Count the engine's deaths during one job: it is given up only after several deaths without new results in between. No torch."""
 
 from __future__ import annotations
 
@@ -12,18 +11,19 @@ from app.engine.jobs.messages import Died
 from app.engine.kinds import measure_progress
 
 DEATHS: Final = 3
+"""A job is given up after so many deaths in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeathRecord:
-    """`deaths`: in a row, with nothing new finished in between. `reached`: the furthest state of each file, so that
-    repeated work does not count as new."""
-
     deaths: int = 0
+    """So many in a row, with nothing new finished in between."""
     reached: Mapping[str, int] = field(default_factory=dict)
+    """Each file's furthest state, so that repeated work does not count as new."""
     avoid: Died | None = None
     """The next attempt has to avoid this."""
     fell_back: bool = False
+    """An attempt had something to avoid already."""
 
     @property
     def over(self) -> bool:

@@ -1,5 +1,4 @@
-"""Start one engine after another: decide when the next may start, when one hangs, and when to pause after repeated
-failures."""
+"""Start one engine after another: decide when the next may start, when one hangs, and when to pause after repeated failures."""
 
 from __future__ import annotations
 
@@ -30,6 +29,7 @@ class EngineLife:
         self.start_at_s = 0.0
         """The next engine does not start before then."""
         self._asked_s, self._awake_s = math.inf, -math.inf
+        """`has_hung` was asked last then; the computer woke last then."""
         self.child: Child | None = None
         self.dial = Dial()
         """This process has no other; it is sent to every engine that starts."""

@@ -1,5 +1,4 @@
-"""Explain why an engine died, from its exit code and last log lines, and how its job ends: a clear failure, or an
-earlier end recalled. Pure."""
+"""Explain why an engine died, from its exit code and last log lines, and how its job ends: a clear failure, or an earlier end recalled. Pure."""
 
 from __future__ import annotations
 

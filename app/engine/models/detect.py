@@ -319,7 +319,6 @@ def _detect_pipeline(path: Path, catalog: Mapping[str, Model]) -> Model:
         attention = replace(attention, text_tokens=text_tokens)
     sizes = recommended.sizes if (width, width) in recommended.sizes else ((width, width),)
     # A coarser decoder than its family's needs sizes in larger multiples; pipelines never take multiples below 8.
-
     multiple = max(recommended.multiple, recommended.multiple * scale // USUAL_SCALE)
     settings = replace(recommended, width=width, height=width, sizes=sizes, multiple=multiple)
     return replace(

@@ -1,5 +1,4 @@
-"""The limits of a voice: bytes, frames, sounds, speeds. Its family reads them from its folder; no torch, so the window can use them
-too."""
+"""The limits of a voice: bytes, frames, sounds, speeds. Its family reads them from its folder; no torch, so the window can use them too."""
 
 from __future__ import annotations
 

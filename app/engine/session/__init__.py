@@ -1,2 +1,1 @@
-"""Run one request after another in the engine's process: plan, load, run, yield events, and retry as the plan
-allows."""
+"""Run one request after another in the engine's process: plan, load, run, yield events, and retry as the plan allows."""

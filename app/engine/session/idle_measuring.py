@@ -1,5 +1,4 @@
-"""Measure attention variants while the engine is idle: each shape of the installed models once, in pieces of about 0.1
-s."""
+"""Measure attention variants while the engine is idle: each shape of the installed models once, in pieces of about 0.1 s."""
 
 from __future__ import annotations
 

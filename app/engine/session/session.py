@@ -1,5 +1,4 @@
-"""Plan, load and run one request after another; take a fallback when a run breaks. run(request) yields events and never
-raises."""
+"""Plan, load and run one request after another; take a fallback when a run breaks. run(request) yields events and never raises."""
 
 from __future__ import annotations
 
