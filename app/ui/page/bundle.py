@@ -20,7 +20,7 @@ FOLDERS: Final = {".js": STATIC / "js", ".css": STATIC / "css"}
 FIRST: Final = STATIC / "early.js"
 """This script stands in the page itself, as it must run before anything is drawn."""
 STYLES_FIRST: Final = ("hearth", "gradio", "rooms")
-"""Styles may override earlier ones."""
+"""These styles come first, as the others override them."""
 IMPORT: Final = re.compile(r'^import (?:\{ (.+?) \} from )?"\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT: Final = re.compile(r"^export (?=(?:const|class|(?:async )?function) (\w+))", re.MULTILINE)
 SCRIPT_SENTENCE: Final = re.compile(r"""\bt\(\s*"([^"]+)",\s*"((?:[^"\\]|\\.)*)\"""")
