@@ -163,7 +163,7 @@ def run_task(hub: Hub, name: str, machine: str) -> float:
         ended.set()
 
     began_s = time.perf_counter()
-    hub.submit(name, pack(SMALLEST), [machine], lambda machine, event: None, end)
+    hub.submit(name, pack(SMALLEST), machine, lambda machine, event: None, end)
     if not ended.wait(WAIT_S):
         raise Trouble(say("bench.no-helper", "A helper did not start. Run it by hand to see why: {hearth} lend CODE."))
     expect_finished(ends[0].event)

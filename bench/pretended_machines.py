@@ -160,7 +160,7 @@ class HandingOut:
         self._given[machine].append(place)
         body = f'{{"request": {{"seconds": {self.lengths[place]}}}, "files": {{}}}}'
         self.hub.submit(
-            name_task(place, machine), Portable(body, {}, ""), [machine], lambda machine, event: None, lambda end: self._take(place, end)
+            name_task(place, machine), Portable(body, {}, ""), machine, lambda machine, event: None, lambda end: self._take(place, end)
         )
 
     def _take(self, place: int, end: TaskEnd) -> None:

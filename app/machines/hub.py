@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -64,14 +64,13 @@ class TaskEnd:
 @dataclass(slots=True)
 class _Given:
     portable: Portable
-    machines: list[str]
+    machine: str
     tell: Callable[[str, Event], None]
     """It is called with the machine and each of its events."""
     end: End
     why: Sentence | None
     begun: Callable[[str, Path], None]
     """It is called with the name and the place of a file from which another machine would go on."""
-    machine: str = ""
     step: Step | None = None
     """The machine reported this step last."""
 
@@ -233,37 +232,38 @@ class Hub:
         self,
         id_: str,
         portable: Portable,
-        machines: Sequence[str],
+        machine: str,
         tell: Callable[[str, Event], None],
         end: End,
         *,
         why: Sentence | None = None,
         begun: Callable[[str, Path], None] = lambda name, path: None,
     ) -> None:
-        """Give a task to one of these machines; a second one with its id is the same. `end` is called once, unless it is stopped
-        before. `why` is shown beside the machine. `begun` is called with each file from which another machine would go on."""
+        """Give a task to a machine, which gets it once it is there; a second one with its id is the same. `end` is called once, unless it is
+        stopped before. `why` is shown beside the machine. `begun` is called with each file from which another machine would go on."""
         with self._lock:
             if id_ in self._state.given:
                 return
-            self._state.given[id_] = _Given(portable, [*machines], tell, end, why, begun)
+            self.judged.hear(machine)
+            self._state.given[id_] = _Given(portable, machine, tell, end, why, begun)
             self._send(id_)
 
     def _send(self, id_: str) -> None:
-        portable, machines = self._state.given[id_].portable, self._state.given[id_].machines
+        portable, machine = self._state.given[id_].portable, self._state.given[id_].machine
         files = {sha256: str(path) for sha256, path in portable.files.items()}
-        self._find_side(machines).tell(
-            "submit", id_=id_, body=portable.body, files=files, machines=machines, incoming=str(self._incoming / id_)
+        self._find_side(machine).tell(
+            "submit", id_=id_, body=portable.body, files=files, machine=machine, incoming=str(self._incoming / id_)
         )
 
     def ask(self, machine: str, question: str, body: str, answered: Callable[[str, str, object], None]) -> None:
         """Ask a machine about a request. `answered` is called with the machine, the question and what it says; one that is asleep says
         nothing."""
         self._answered = answered
-        self._find_side([machine]).tell("ask", machine=machine, question=question, body=body)
+        self._find_side(machine).tell("ask", machine=machine, question=question, body=body)
 
     def want(self, machine: str, model: str, body: str, files: Mapping[str, Path]) -> None:
         """Ask a machine to fetch a model. `files`: by hash, what it may have of this one's."""
-        self._find_side([machine]).tell(
+        self._find_side(machine).tell(
             "want", machine=machine, model=model, body=body, files={sha256: str(path) for sha256, path in files.items()}
         )
 
@@ -271,7 +271,7 @@ class Hub:
         """Forget a task, and stop it where it runs."""
         with self._lock:
             if (given := self._state.given.pop(id_, None)) is not None:
-                self._find_side(given.machines).tell("stop", id=id_)
+                self._find_side(given.machine).tell("stop", id_=id_)
 
     def close(self) -> None:
         """Listen no more; helpers keep trying to come back."""
@@ -293,9 +293,9 @@ class Hub:
             arguments = {"folder": str(self.cluster.folder), "address": self.cluster.address}
             self._cluster_side = SideProcess(EXISTING, arguments, self._home.logs / "machines.log", self._hear, self._cluster_ended)
 
-    def _find_side(self, machines: Collection[str]) -> SideProcess:
-        """Return the process that reaches these machines."""
-        return self._cluster_side if self._cluster_side is not None and self._state.workers.keys() & {*machines} else self._side
+    def _find_side(self, machine: str) -> SideProcess:
+        """Return the process that reaches a machine."""
+        return self._cluster_side if self._cluster_side is not None and machine in self._state.workers else self._side
 
     def _side_ended(self) -> None:
         self._lose(self._state.online - self._state.workers.keys())
@@ -313,8 +313,6 @@ class Hub:
     def _lose(self, machines: set[str]) -> None:
         with self._lock:
             self._state.online -= machines
-            for given in self._state.given.values():
-                given.machine = "" if given.machine in machines else given.machine
 
     def _start_again(self, start: Callable[[], None], find_side: Callable[[], SideProcess | None]) -> None:
         """Start another process, with the tasks that have not ended: the list here is the truth."""
@@ -328,12 +326,13 @@ class Hub:
         if self._closing.is_set() and side is not None:  # meanwhile: `close` may have seen only the one before
             side.close()
         with self._lock:
-            for id_ in [id_ for id_, given in self._state.given.items() if self._find_side(given.machines) is side]:
+            for id_ in [id_ for id_, given in self._state.given.items() if self._find_side(given.machine) is side]:
                 self._send(id_)
 
     def _hear(self, message: dict[str, Any]) -> None:
-        if message["op"] in ("placed", "event", "end"):
-            self.judged.hear(message["machine"])
+        given = self._state.given.get(message.get("id", ""))
+        if given is not None:
+            self.judged.hear(given.machine)
         match message["op"]:
             case "connected":
                 self._state.refused[CLUSTER_ID] = NO_WORKERS
@@ -351,6 +350,7 @@ class Hub:
                     (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])
                     if message["online"]:
                         self._state.refused.pop(message["machine"], None)
+                        self.judged.hear(message["machine"])
             case "versions":
                 refused = explain_refusal(read_versions(), message["versions"]) if message["versions"] else NO_HEARTH
                 self._state.refused[message["machine"]] = refused
@@ -364,20 +364,15 @@ class Hub:
                 self._state.facts[message["machine"]] = facts
             case "answer":
                 self._answered(message["machine"], message["question"], message["answer"])
-            case "placed":
-                with self._lock:
-                    if given := self._state.given.get(message["id"]):
-                        given.machine, given.step = message["machine"], None
-            case "event":
-                given = self._state.given.get(message["id"])
-                event = self._read_event(message) if given is not None else None
-                if given is not None and isinstance(event, Step):
+            case "event" if given is not None:
+                event = self._read_event(message)
+                if isinstance(event, Step):
                     given.step = event
-                if given is not None and event is not None and not isinstance(event, END):
-                    given.tell(message["machine"], event)
+                if event is not None and not isinstance(event, END):
+                    given.tell(given.machine, event)
             case "begun":
                 path = Path(message["path"])
-                if (given := self._state.given.get(message["id"])) is not None:
+                if given is not None:
                     given.begun(message["name"], path)
                 with suppress(OSError):  # a newer one comes while it is looked at
                     path.unlink(missing_ok=True)
@@ -390,6 +385,7 @@ class Hub:
             self._state.workers[id_] = Machine(id_, clean_name(name), time.time(), before is not None and before.resting)
             (self._state.online.add if online else self._state.online.discard)(id_)
             self._state.refused.pop(id_, None)
+            self.judged.hear(id_)
 
     def _read_event(self, message: dict[str, Any]) -> Event | None:
         """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""
@@ -409,7 +405,7 @@ class Hub:
         event = event_json.from_json(message["event"])
         if given is not None:
             files = {name: Path(path) for name, path in message["files"].items()}
-            given.end(TaskEnd(message["id"], message["machine"], event if isinstance(event, END) else BROKEN, files))
+            given.end(TaskEnd(message["id"], given.machine, event if isinstance(event, END) else BROKEN, files))
         shutil.rmtree(self._incoming / message["id"], ignore_errors=True)
 
 

@@ -260,7 +260,7 @@ class SharedJob:
         task = f"{self.job.id}-{self.pieces.name(place)}-{_NUMBERS[self.job.id]}"
         self._away[task] = _Away(place, machine)
         why = explain(self._asking.find(self.job.id, machine))
-        self._hub.submit(task, portable, [machine], self._hear, self._take, why=why, begun=lambda name, path: self._hold(task, name, path))
+        self._hub.submit(task, portable, machine, self._hear, self._take, why=why, begun=lambda name, path: self._hold(task, name, path))
 
     def _take_back(self, task: str) -> None:
         del self._away[task]

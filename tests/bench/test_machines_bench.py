@@ -27,8 +27,7 @@ class Clockwork:
         self._coming: list[tuple[float, str, str]] = []
         """Here stands when each machine ends the first task that it has."""
 
-    def submit(self, id_: str, portable: Portable, machines: list[str], tell: object, end: Callable[[Any], None]) -> None:
-        (machine,) = machines
+    def submit(self, id_: str, portable: Portable, machine: str, tell: object, end: Callable[[Any], None]) -> None:
         self._given[machine].append((id_, json.loads(portable.body)["request"]["seconds"] / self.speeds[machine], end))
         assert len(self._given[machine]) <= 2
         if len(self._given[machine]) == 1:

@@ -80,8 +80,7 @@ def test_a_list_goes_over_the_tasks_once(hub: Hub) -> None:
         hub.register.add(id_, "box")
         hub._state.online.add(id_)
     for task, id_ in (("a", ids[3]), ("b", ids[5]), ("c", ids[3])):
-        hub.submit(task, Portable("{}", {}, task), [id_], lambda machine, event: None, lambda end: None)
-        hub._hear({"op": "placed", "id": task, "machine": id_})
+        hub.submit(task, Portable("{}", {}, task), id_, lambda machine, event: None, lambda end: None)
     found = {each.id: (each.tasks, each.doing) for each in hub.list_machines() if each.tasks}
     assert found == {ids[3]: (("a", "c"), "a"), ids[5]: (("b",), "b")} and Given.walks == 1
 
@@ -161,9 +160,7 @@ def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: 
         hub.register.add(id_, "box")
         hub._state.online.add(id_)
         assert is_at_work(hub.list_machines()[0])
-        hub.submit("t", Portable("{}", {}, "a ball"), [id_], lambda machine, event: None, lambda end: None)
-        hub._hear({"op": "placed", "id": "t", "machine": id_})
-        assert is_at_work(hub.list_machines()[0])
+        hub.submit("t", Portable("{}", {}, "a ball"), id_, lambda machine, event: None, lambda end: None)
         now_s = [time.monotonic() + helping_machine.SILENT_S + 1]
         set_in(monkeypatch, helping_machine, "time", monotonic=lambda: now_s[0])
         hub._hear({"op": "facts", "machine": id_, "facts": {}})
@@ -182,7 +179,7 @@ def test_what_is_begun_goes_once_it_was_looked_at(tmp_path: Path) -> None:
     hub, file, seen = Hub(home(tmp_path).create(), "127.0.0.1"), tmp_path / "part-000.wav", list[bytes]()
     try:
         look = lambda name, path: seen.append(path.read_bytes())  # noqa: E731
-        hub.submit("t", Portable("{}", {}, "a ball"), [], lambda machine, event: None, lambda end: None, begun=look)
+        hub.submit("t", Portable("{}", {}, "a ball"), "1" * 32, lambda machine, event: None, lambda end: None, begun=look)
         for task in ("t", "ended"):
             file.write_bytes(b"sound")
             hub._hear({"op": "begun", "id": task, "name": file.name, "path": str(file)})

@@ -217,9 +217,8 @@ class Table:
             self.spreader = Spreader(self.keeper, hub)  # type: ignore[arg-type]
         self.spreader._alone = "own"
 
-    def _submit(self, task: str, portable: object, machines: list[str], tell: object, end: Any, **_: object) -> None:
-        (self.given[task],) = machines
-        self.ends[task] = end
+    def _submit(self, task: str, portable: object, machine: str, tell: object, end: Any, **_: object) -> None:
+        self.given[task], self.ends[task] = machine, end
 
     def _choose(self, job: str, request: PictureRequest, machines: list[HelpingMachine]) -> list[HelpingMachine]:
         self.asked.add(request)

@@ -78,7 +78,7 @@ def test_the_real_engine_paints_with_a_model_that_was_sent(tmp_path: Path) -> No
         until(lambda: name in main.find(helper).models, LOADING_S)
         until(lambda: not main.find(helper).paused, LOADING_S)
         request = PictureRequest(PROMPT, model=name, seed=5, steps=3)
-        main.hub.submit("task", pack(request), [main.find(helper).id], lambda machine, event: None, take)
+        main.hub.submit("task", pack(request), main.find(helper).id, lambda machine, event: None, take)
         end, made = ends.get(timeout=250)
     assert isinstance(end.event, Finished) and len(made) == 1, (end, helper.log)
     here = ["--model", str(folder), "--seed", "5", "--steps", "3", "-o", str(tmp_path / "here.png"), "--home", str(tmp_path / "here")]

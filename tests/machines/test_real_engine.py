@@ -46,7 +46,7 @@ def have_made(main: Main, place: int, request: Request, brings: Mapping[str, Pat
     def take(end: TaskEnd) -> None:
         ends.put((end, [file.read_bytes() for file in end.files.values()]))
 
-    main.hub.submit(f"{place}-{type(request).__name__}", pack(request, brings), [machine], lambda _, event: told.append(event), take)
+    main.hub.submit(f"{place}-{type(request).__name__}", pack(request, brings), machine, lambda _, event: told.append(event), take)
     end, files = ends.get(timeout=250)
     assert isinstance(end.event, Finished) and end.machine == machine and len(files) == 1, (end, main.helpers[place].log)
     return files[0], told

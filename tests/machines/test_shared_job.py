@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,8 +49,8 @@ class Table:
         given: dict[str, Any] = {"keeper": keeper, "hub": self, "asking": asking, "job": job}
         self.shared = SharedJob(**given, pieces=pieces, model="starter-painter", here=here, ended=lambda: None, unable=set())
 
-    def submit(self, id_: str, portable: Portable, machines: Sequence[str], tell: object, end: Any, *, why: object, begun: Any) -> None:
-        self.given[id_], self._ends[id_], self.holds[id_] = (machines[0], int(id_.split("-")[1])), end, begun
+    def submit(self, id_: str, portable: Portable, machine: str, tell: object, end: Any, *, why: object, begun: Any) -> None:
+        self.given[id_], self._ends[id_], self.holds[id_] = (machine, int(id_.split("-")[1])), end, begun
         self.brought[self.given[id_][1]] = [
             measure(Path(shutil.copy(file, self.folder / "latent-8.safetensors"))) for file in portable.files.values()
         ]

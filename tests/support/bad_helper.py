@@ -79,7 +79,7 @@ def takes_a_task(hub: Hub, identity: Identity, id_: str) -> bool:
             await stream.write({**REGISTER, "address": name_address(id_), "name": id_})
             await asyncio.wait_for(stream.read(), WAIT_S)
             task = Portable(json.dumps({"files": {}}), {}, "a task")
-            hub.submit(f"task-{id_}", task, [id_], lambda machine, event: None, lambda end: None)
+            hub.submit(f"task-{id_}", task, id_, lambda machine, event: None, lambda end: None)
             while True:
                 said = await asyncio.wait_for(stream.read(), WAIT_S)
                 if any(each.get("op") == "compute-task" for each in said if isinstance(each, dict)):

@@ -155,8 +155,7 @@ class Simulation:
 
     # The hub.
 
-    def submit(self, id_: str, portable: Any, machines: Sequence[str], tell: object, end: Any, *, why: object, begun: object) -> None:
-        (machine,) = machines
+    def submit(self, id_: str, portable: Any, machine: str, tell: object, end: Any, *, why: object, begun: object) -> None:
         self._tasks[id_] = machine, (id_.split("-")[0], portable), end
         self.machines[machine].tasks.append(id_)
         if len(self.machines[machine].tasks) == 1:

@@ -91,7 +91,7 @@ class Workers:
             case "ask":
                 self._begin(self._ask(**message))
             case "stop":
-                self._stop(message["id"])
+                self._stop(**message)
 
     def _begin(self, what: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(what)
@@ -142,15 +142,14 @@ class Workers:
                 said = await self._call(worker.address, existing_worker.answer, body)
             self._pipe.tell("answer", machine=machine, question=question, answer=take_foreign(said))
 
-    def _submit(self, id_: str, body: str, files: dict[str, str], machines: list[str], incoming: str) -> None:
-        if id_ not in self._tasks and (worker := self._workers.get(machines[0])) is not None:
-            self._tasks[id_] = Task(machines[0], Path(incoming))
+    def _submit(self, id_: str, body: str, files: dict[str, str], machine: str, incoming: str) -> None:
+        if id_ not in self._tasks and (worker := self._workers.get(machine)) is not None:
+            self._tasks[id_] = Task(machine, Path(incoming))
             self._begin(self._carry_out(id_, worker.address, body, files))
 
     async def _carry_out(self, id_: str, address: str, body: str, files: dict[str, str]) -> None:
         """Dask does the task on this worker alone: whoever gave it takes it back from one that is gone."""
         task, event, kept = self._tasks[id_], None, dict[str, str]()
-        self._pipe.tell("placed", id=id_, machine=task.machine)
         try:
             for path in files.values():
                 content = await asyncio.to_thread(Path(path).read_bytes)
@@ -167,7 +166,7 @@ class Workers:
             _log.warning("%s: %s", task.machine, fault)
         if self._tasks.get(id_) is task:
             del self._tasks[id_]
-            self._pipe.tell("end", id=id_, machine=task.machine, event=take_foreign(event), files=kept)
+            self._pipe.tell("end", id=id_, event=take_foreign(event), files=kept)
 
     def _stop(self, id_: str) -> None:
         task = self._tasks.pop(id_, None)
@@ -184,8 +183,8 @@ class Workers:
 
     def _hear_event(self, told: tuple[float, Any]) -> None:
         said = told[1] if isinstance(told[1], Mapping) else {}
-        if (task := self._tasks.get(id_ := str(said.get("task")))) is not None:
-            self._pipe.tell("event", id=id_, machine=task.machine, event=take_foreign(said.get("event")))
+        if (id_ := str(said.get("task"))) in self._tasks:
+            self._pipe.tell("event", id=id_, event=take_foreign(said.get("event")))
 
 
 def name_machine(worker: str) -> str:

