@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from app.engine.jobs.events import Finished
-from app.machines.cluster.dask_setup import Message, Pipe
+from app.machines.side_process import Message, Pipe
 from app.machines.tasks import event_json
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
         for helper in helpers:
             helper.hear(message)
 
-    pipe.listen(loop, hear)
+    pipe.listen(hear)
     await asyncio.gather(*(helper.run() for helper in helpers))

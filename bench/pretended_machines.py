@@ -60,7 +60,7 @@ def measure_pretended(folder: Path, helpers: int, tasks: int, seconds: float) ->
             "helpers": [{"folder": str(each), "speed": speed} for each, speed in zip(folders, speeds, strict=True)],
         }
         began_s = time.perf_counter()
-        side = SideProcess(PRETENDED, given, home.logs / "pretended.log", lambda message: None, lambda: None)
+        side = SideProcess(PRETENDED, lambda: given, home.logs / "pretended.log", lambda message: None)
         try:
             wait_until_online(hub, helpers)
             joined_s = time.perf_counter() - began_s

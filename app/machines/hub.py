@@ -27,12 +27,10 @@ from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.joining.versions import explain_refusal, read_versions
 from app.machines.nearby import Announcement
-from app.machines.side_process import EXISTING, MAIN, SideProcess
+from app.machines.side_process import AGAIN_S, EXISTING, MAIN, Message, SideProcess
 from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
 
-AGAIN_S: Final = 1.0
-"""A machines process that died is started again after this wait."""
 LISTENING_S: Final = 60.0
 CLUSTER_ID: Final = "cluster"
 """It names the row of a cluster none of whose workers is known yet."""
@@ -95,26 +93,28 @@ class Hub:
         self._home, self._host, self._folder = home, host, main_folder(home)
         make_main(self._folder)
         self.register = Register(self._folder)
-        self._lock, self._listening, self._closing = threading.RLock(), threading.Event(), threading.Event()
+        self._lock, self._listening = threading.RLock(), threading.Event()
         self._state, self.judged = _State(port=read_port(self._folder)), Judged()
         self._pairing: Pairing | None = None
+        self._cluster_side: SideProcess | None = None
         self.id = read_authority(self._folder)
         """Helpers know this machine by it, wherever it is."""
         self._answered: Callable[[str, str, object], None] = lambda machine, question, answer: None
         shutil.rmtree(self._incoming, ignore_errors=True)
         self.cluster = find_cluster(home)
         """This Dask cluster was there already."""
-        self._cluster_side: SideProcess | None = None
-        self._start_side()
-        self._start_cluster_side()
+        log = home.logs / "machines.log"
+        self._side = SideProcess(MAIN, self._describe_main, log, self._hear, self._side_ended, self._send_again)
+        if self.cluster is not None:
+            where = {"folder": str(self.cluster.folder), "address": self.cluster.address}
+            self._cluster_side = SideProcess(EXISTING, lambda: where, log, self._hear, self._cluster_ended, self._send_again)
         if not self._listening.wait(LISTENING_S):
             self.close()
-            log = str(home.logs / "machines.log")
             raise Trouble(
                 say(
                     "machines.not-started",
                     "Other computers cannot be used now: the part of Hearth for them does not start. {log} says why.",
-                    log=log,
+                    log=str(log),
                 )
             )
 
@@ -275,7 +275,6 @@ class Hub:
 
     def close(self) -> None:
         """Listen no more; helpers keep trying to come back."""
-        self._closing.set()
         self.close_pairing()
         self._side.close()
         if self._cluster_side is not None:
@@ -283,53 +282,34 @@ class Hub:
 
     # The machines process.
 
-    def _start_side(self) -> None:
-        self._listening.clear()
-        arguments = {"folder": str(self._folder), "host": self._host, "port": self._state.port}
-        self._side = SideProcess(MAIN, arguments, self._home.logs / "machines.log", self._hear, self._side_ended)
-
-    def _start_cluster_side(self) -> None:
-        if self.cluster is not None:
-            arguments = {"folder": str(self.cluster.folder), "address": self.cluster.address}
-            self._cluster_side = SideProcess(EXISTING, arguments, self._home.logs / "machines.log", self._hear, self._cluster_ended)
+    def _describe_main(self) -> Message:
+        return {"folder": str(self._folder), "host": self._host, "port": self._state.port}
 
     def _find_side(self, machine: str) -> SideProcess:
         """Return the process that reaches a machine."""
         return self._cluster_side if self._cluster_side is not None and machine in self._state.workers else self._side
 
-    def _side_ended(self) -> None:
-        self._lose(self._state.online - self._state.workers.keys())
-        self._start_again(self._start_side, lambda: self._side)
-
-    def _cluster_ended(self) -> None:
-        """It died, or the scheduler is away: whoever gave it tasks takes them back from machines that are not there."""
-        self._lose({*self._state.workers})
-        self._state.refused.pop(CLUSTER_ID, None)
-        if self.cluster is not None:
-            self._start_again(self._start_cluster_side, lambda: self._cluster_side)
-        if self.cluster is None:  # it is used no more, since before or meanwhile
-            self._state.workers.clear()
-
-    def _lose(self, machines: set[str]) -> None:
+    def _side_ended(self) -> float:
         with self._lock:
-            self._state.online -= machines
+            self._state.online &= self._state.workers.keys()
+        return AGAIN_S
 
-    def _start_again(self, start: Callable[[], None], find_side: Callable[[], SideProcess | None]) -> None:
-        """Start another process, with the tasks that have not ended: the list here is the truth."""
-        while not self._closing.wait(AGAIN_S):
-            with suppress(OSError):  # the system starts no process now: tried again
-                start()
-                break
-        else:
-            return
-        side = find_side()
-        if self._closing.is_set() and side is not None:  # meanwhile: `close` may have seen only the one before
-            side.close()
+    def _cluster_ended(self) -> float:
+        """It died, or the scheduler is away: whoever gave it tasks takes them back from machines that are not there."""
+        with self._lock:
+            self._state.online -= self._state.workers.keys()
+            self._state.refused.pop(CLUSTER_ID, None)
+            if self.cluster is None:  # it is used no more
+                self._state.workers.clear()
+        return AGAIN_S
+
+    def _send_again(self, side: SideProcess) -> None:
+        """Give another process the tasks that have not ended: the list here is the truth."""
         with self._lock:
             for id_ in [id_ for id_, given in self._state.given.items() if self._find_side(given.machine) is side]:
                 self._send(id_)
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _hear(self, message: Message) -> None:
         given = self._state.given.get(message.get("id", ""))
         if given is not None:
             self.judged.hear(given.machine)
@@ -387,7 +367,7 @@ class Hub:
             self._state.refused.pop(id_, None)
             self.judged.hear(id_)
 
-    def _read_event(self, message: dict[str, Any]) -> Event | None:
+    def _read_event(self, message: Message) -> Event | None:
         """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""
         if (shown := event_json.read_picture(message["event"])) is None:
             return event_json.from_json(message["event"])
@@ -399,7 +379,7 @@ class Hub:
             return None
         return Preview(shown[0], str(path))
 
-    def _end(self, message: dict[str, Any]) -> None:
+    def _end(self, message: Message) -> None:
         with self._lock:
             given = self._state.given.pop(message["id"], None)
         event = event_json.from_json(message["event"])

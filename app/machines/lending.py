@@ -8,7 +8,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +27,7 @@ from app.machines.joining.join import find_membership, leave, name_url
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lent_tasks import LentTasks
 from app.machines.outlook import Foresight
-from app.machines.side_process import HELPER, SideProcess
+from app.machines.side_process import HELPER, Message, SideProcess
 from app.machines.wanted_models import WantedModels
 
 TICK_S: Final = 0.2
@@ -72,21 +71,21 @@ class Lending:
             ) from taken
         self._lock = threading.RLock()
         self.state = LendingState(self._membership.name)
-        self._by_owner, self._again_s = paused, AGAIN_S
+        self._by_owner = paused
+        self._again_s: float | None = AGAIN_S
         self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
         self._foresight = Foresight(keeper, self._models.find)
         self._tasks = LentTasks(keeper, self._models.find, self._tell, self._note_task)
         self._closing = threading.Event()
-        self._side: SideProcess | None = None
         self._tidied_s = -math.inf
-        self._start_side()
+        self._side = SideProcess(HELPER, self._describe_place, keeper.home.logs / "machines.log", self._hear, self._side_ended)
         self._thread = threading.Thread(target=self._watch, name="lending", daemon=True)
         self._thread.start()
 
     @property
     def pid(self) -> int | None:
         """Of the machines process."""
-        return self._side.pid if self._side is not None else None
+        return self._side.pid
 
     def pause(self, paused: bool) -> None:
         """Give the task back that runs, and take none until told so."""
@@ -111,8 +110,7 @@ class Lending:
         self._closing.set()
         self._thread.join()
         self._models.stop()
-        if self._side is not None:
-            self._side.close()
+        self._side.close()
         self._alone.release()
 
     def end(self) -> None:
@@ -125,24 +123,25 @@ class Lending:
         leave(lending_folder(self._keeper.home))
         threading.Thread(target=self._tasks.forget_all, name="forget", daemon=True).start()
 
-    def _start_side(self) -> None:
-        found = find_membership(lending_folder(self._keeper.home))
+    def _describe_place(self) -> Message:
+        """Say where the main machine is, and what of it is here."""
+        folder = lending_folder(self._keeper.home)
+        found = find_membership(folder)
         member = found[0] if found is not None else self._membership  # it may have moved since
-        scratch = self._keeper.home.scratch / "machines"
-        arguments = {"folder": str(lending_folder(self._keeper.home)), "main": name_url(member.host, member.port), "scratch": str(scratch)}
-        self._side = SideProcess(HELPER, arguments, self._keeper.home.logs / "machines.log", self._hear, self._side_ended)
+        return {"folder": str(folder), "main": name_url(member.host, member.port), "scratch": str(self._keeper.home.scratch / "machines")}
 
     @property
     def paused_by_owner(self) -> bool:
         return self._by_owner
 
-    def _side_ended(self) -> None:
+    def _side_ended(self) -> float | None:
         self._tasks.stop_all()
         self._models.lose()
         self._set(online=False)
+        return self._again_s
 
     def _watch(self) -> None:
-        """Let the owner's own work go first, tell the main machine what is here, and start a machines process that died again."""
+        """Let the owner's own work go first, and tell the main machine what is here."""
         waited_s = FACTS_S
         while not self._closing.wait(TICK_S):
             try:
@@ -156,10 +155,6 @@ class Lending:
                     self._send_facts()
             except Exception:  # a full disk, a locked database, whatever it is: the main machine would hear nothing any more
                 _log.exception("lending")
-            died = self._side is not None and not self._side.alive
-            if died and self._again_s < math.inf and not self._closing.wait(self._again_s):
-                with suppress(OSError):  # the system starts no process now: tried again
-                    self._start_side()
 
     def _apply_pause(self) -> None:
         state = self._keeper.state
@@ -171,7 +166,7 @@ class Lending:
             self._tell("pause", paused=self.state.paused)
             self._send_facts()
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _hear(self, message: Message) -> None:
         match message["op"]:
             case "online":
                 self._again_s = AGAIN_S
@@ -182,7 +177,7 @@ class Lending:
                 self._set(online=False, connecting=False)
             case "refused":
                 said = self._describe_refusal(message)
-                self._set(online=False, connecting=False, said=said, removed=self._again_s == math.inf)
+                self._set(online=False, connecting=False, said=said, removed=self._again_s is None)
             case "ask":
                 threading.Thread(target=self._answer, args=(message["question"], message["body"]), daemon=True).start()
             case "want" if not self._by_owner:
@@ -204,13 +199,13 @@ class Lending:
             self._foresight.note(request, end)
             self._set(doing="", done=self.state.done + isinstance(end, Finished))
 
-    def _describe_refusal(self, message: dict[str, Any]) -> Sentence | None:
+    def _describe_refusal(self, message: Message) -> Sentence | None:
         """Only a machine that was removed forgets the other one. What else it answers may be another version's, and is asked again."""
         reason = message.get("reason")
         if reason != "removed":
             self._again_s = REFUSED_AGAIN_S
             return find_difference(parse_versions(message.get("versions")), read_versions()) if reason == "versions" else None
-        self._again_s = math.inf
+        self._again_s = None
         self._forget()
         return say(
             "machines.removed", "{name} no longer uses this computer. Pair them again with a new code if it should.", name=self.state.main
@@ -246,8 +241,7 @@ class Lending:
         return title != before.fetching
 
     def _tell(self, op: str, **values: Any) -> None:
-        if self._side is not None:
-            self._side.tell(op, **values)
+        self._side.tell(op, **values)
 
     def _set(self, **changes: Any) -> None:
         with self._lock:

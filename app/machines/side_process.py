@@ -1,7 +1,8 @@
-"""Start a machines process beside the keeper's, talk JSON with it, and notice its end. Imports no dask itself."""
+"""A machines process beside the keeper's, started again whenever it ends; and the JSON that both speak over a pipe. Imports no dask itself."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -10,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -23,38 +24,73 @@ EXISTING: Final = "app.machines.cluster.existing_process"
 HELPER: Final = "app.machines.cluster.helper_process"
 LOG_BYTES: Final = 1 << 20
 LOOKED_AT_LOG_S: Final = 10.0
+AGAIN_S: Final = 1.0
+"""A machines process that ended is started again after this wait."""
 Message = dict[str, Any]
 _log = logging.getLogger("hearth.machines")
 
 
-class SideProcess:
-    """One machines process, from its start to its end. Its output is appended to a log."""
+class Pipe:
+    """One end of it: messages as JSON, each with its `op`."""
 
-    def __init__(self, module: str, arguments: Message, log: Path, hear: Callable[[Message], None], ended: Callable[[], None]) -> None:
-        """`hear` and `ended` are called in a thread of its own."""
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._sending = threading.Lock()
-        self._process = context.Process(target=run, args=(theirs, module, arguments, log), name="hearth-machines", daemon=True)
-        self._process.start()
-        theirs.close()
-        self._thread = threading.Thread(target=self._listen, args=(hear, ended), name="machines", daemon=True)
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._sending = connection, threading.Lock()
+
+    def tell(self, op: str, **values: Any) -> None:
+        """Any thread may call. What a dying process misses, the next one is told."""
+        with self._sending, contextlib.suppress(OSError, ValueError):
+            self._connection.send_bytes(json.dumps({"op": op, **values}).encode())
+
+    def receive(self) -> Iterator[Message]:
+        """Yield what the other side says until it is gone."""
+        with contextlib.suppress(EOFError, OSError), self._connection:
+            while True:
+                yield json.loads(self._connection.recv_bytes())
+
+    def listen(self, hear: Callable[[Message], None]) -> None:
+        """Have the running event loop hear what the keeper says. When that is gone, so is all that this process works for."""
+        loop = asyncio.get_running_loop()
+
+        def receive() -> None:
+            for message in self.receive():
+                loop.call_soon_threadsafe(hear, message)
+            os._exit(0)
+
+        threading.Thread(target=receive, name="machines-pipe", daemon=True).start()
+
+
+class SideProcess:
+    """One machines process after another. Their output is appended to a log."""
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Callable[[], Message],
+        log: Path,
+        hear: Callable[[Message], None],
+        ended: Callable[[], float | None] = lambda: AGAIN_S,
+        again: Callable[[SideProcess], None] = lambda side: None,
+    ) -> None:
+        """`arguments` are asked for at each start. The others are called in a thread of its own: `hear` with each message, `ended` when a
+        process has, which says after what wait another one is started, or None for never; `again` when that was. Raise OSError if the system
+        starts no process now; later that is tried again."""
+        self._module, self._arguments, self._output = module, arguments, log
+        self._starting, self._closing = threading.Lock(), threading.Event()
+        self._start()
+        self._thread = threading.Thread(target=self._run, args=(hear, ended, again), name="machines", daemon=True)
         self._thread.start()
 
     @property
     def pid(self) -> int | None:
         return self._process.pid
 
-    @property
-    def alive(self) -> bool:
-        return self._process.is_alive()
-
     def tell(self, op: str, **values: Any) -> None:
-        """Any thread may call. What a dying process misses, the next one is told."""
-        with self._sending, contextlib.suppress(OSError, ValueError):
-            self._pipe.send_bytes(json.dumps({"op": op, **values}).encode())
+        """Any thread may call."""
+        self._pipe.tell(op, **values)
 
     def close(self, patience_s: float = 3.0) -> None:
+        with self._starting:
+            self._closing.set()
         self.tell("close")
         self._process.join(patience_s)
         self._process.kill()
@@ -62,17 +98,33 @@ class SideProcess:
         if self._thread is not threading.current_thread():
             self._thread.join()
 
-    def _listen(self, hear: Callable[[Message], None], ended: Callable[[], None]) -> None:
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                message = json.loads(self._pipe.recv_bytes())
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        with theirs:
+            given = (theirs, self._module, self._arguments(), self._output)
+            process = context.Process(target=run, args=given, name="hearth-machines", daemon=True)
+            process.start()
+        self._pipe, self._process = Pipe(ours), process
+
+    def _run(self, hear: Callable[[Message], None], ended: Callable[[], float | None], again: Callable[[SideProcess], None]) -> None:
+        while not self._closing.is_set():
+            for message in self._pipe.receive():
                 try:
                     hear(message)
                 except Exception:  # Whatever it is: the next message is heard all the same.
                     _log.exception("%s", message["op"])
-        self._process.join()
-        self._pipe.close()
-        ended()
+            self._process.join()
+            if self._start_again(ended()):
+                again(self)
+
+    def _start_again(self, wait_s: float | None) -> bool:
+        while not self._closing.wait(wait_s):
+            with self._starting, contextlib.suppress(OSError):  # the system starts no process now: tried again
+                if not self._closing.is_set():
+                    self._start()
+                    return True
+        return False
 
 
 def bound_log(log: Path, wait_s: float = LOOKED_AT_LOG_S) -> None:

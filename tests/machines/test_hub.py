@@ -34,7 +34,7 @@ class Side:
 
     pid = None
 
-    def __init__(self, module: str, arguments: Any, log: Path, hear: Callable[[dict[str, Any]], None], ended: Callable[[], None]) -> None:
+    def __init__(self, module: str, arguments: Any, log: Path, hear: Callable[[dict[str, Any]], None], *_: Any) -> None:
         self.told = list[tuple[str, dict[str, Any]]]()
         hear({"op": "listening", "port": 1})
 
@@ -85,7 +85,7 @@ def test_a_list_goes_over_the_tasks_once(hub: Hub) -> None:
     assert found == {ids[3]: (("a", "c"), "a"), ids[5]: (("b",), "b")} and Given.walks == 1
 
 
-def test_a_machine_that_is_removed_is_dropped_once(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_is_removed_is_dropped_once(hub: Hub) -> None:
     """By another process, also while the machines process is dead and nobody tells that it went."""
     side = hub._side
     assert isinstance(side, Side)
@@ -100,7 +100,6 @@ def test_a_machine_that_is_removed_is_dropped_once(hub: Hub, monkeypatch: pytest
     hub.list_machines()
     assert len(side.told) == 2
     hub.register.remove("2" * 32)
-    monkeypatch.setattr(hub, "_start_again", lambda *_: None)
     hub._side_ended()
     hub.list_machines()
     assert len(side.told) == 2, "its connection ended with the process"
@@ -135,14 +134,14 @@ def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
 
 def test_a_machines_process_that_the_system_does_not_start_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As without memory for one. It used to end the thread that tries."""
-    hub, refusals = Hub(home(tmp_path).create(), "127.0.0.1"), [1, 2]
+    hub, refusals, start = Hub(home(tmp_path).create(), "127.0.0.1"), [1, 2], SideProcess._start
 
-    def refuse_twice(*values: Any) -> SideProcess:
+    def refuse_twice(side: SideProcess) -> None:
         if refusals:
             raise OSError(errno.ENOMEM, f"Cannot allocate memory {refusals.pop()}")
-        return SideProcess(*values)
+        start(side)
 
-    monkeypatch.setattr(hub_module, "SideProcess", refuse_twice)
+    monkeypatch.setattr(SideProcess, "_start", refuse_twice)
     monkeypatch.setattr(hub_module, "AGAIN_S", 0.01)
     try:
         first = hub.pid

@@ -1,17 +1,14 @@
-"""A machines process from within: dask set up and bounded, its pickles guarded, and the pipe to the keeper's process."""
+"""A machines process from within: dask set up and bounded, and its pickles guarded."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import json
 import logging
 import os
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any, Final, Protocol
@@ -167,9 +164,6 @@ def guard_pickles(more: frozenset[tuple[str, str]] = frozenset()) -> None:
     sys.addaudithook(check)
 
 
-Message = dict[str, Any]
-
-
 FOREIGN_BYTES: Final = 1 << 20
 """Another machine may say so many bytes at once: previews take 48 KB, a list of its models 100."""
 
@@ -187,25 +181,3 @@ class Listener(Protocol):
     """Who is told what happens: the keeper's process, or a pretended engine."""
 
     def tell(self, op: str, **values: Any) -> None: ...
-
-
-class Pipe:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._sending = threading.Lock()
-
-    def tell(self, op: str, **values: Any) -> None:
-        """Any thread may call. If the other side is gone, `listen` ends this process."""
-        with self._sending, contextlib.suppress(OSError, ValueError):
-            self._connection.send_bytes(json.dumps({"op": op, **values}).encode())
-
-    def listen(self, loop: asyncio.AbstractEventLoop, hear: Callable[[Message], None]) -> None:
-        def receive() -> None:
-            while True:
-                try:
-                    message = json.loads(self._connection.recv_bytes())
-                except (EOFError, OSError):
-                    os._exit(0)  # the keeper is gone, and with it all that this process works for
-                loop.call_soon_threadsafe(hear, message)
-
-        threading.Thread(target=receive, name="machines-pipe", daemon=True).start()

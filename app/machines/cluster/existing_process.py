@@ -19,10 +19,11 @@ from distributed import Client
 
 from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_setup, existing_worker
-from app.machines.cluster.dask_setup import Message, Pipe, take_foreign
+from app.machines.cluster.dask_setup import take_foreign
 from app.machines.cluster.main_process import FILE_NAME, RESULT_BYTES, RESULTS_MOST
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.machines.side_process import Pipe
 
 MESSAGE_BYTES: Final = RESULT_BYTES + (1 << 20)
 """Results come whole; this cluster is its owner's, who lets Hearth in."""
@@ -84,15 +85,6 @@ class Workers:
                     self._begin(self._look(id_, known))
             await asyncio.sleep(LOOK_S)
 
-    def hear(self, message: Message) -> None:
-        match message.pop("op"):
-            case "submit":
-                self._submit(**message)
-            case "ask":
-                self._begin(self._ask(**message))
-            case "stop":
-                self._stop(**message)
-
     def _begin(self, what: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(what)
         self._under_way.add(task)
@@ -135,14 +127,17 @@ class Workers:
         facts = take_foreign(await self._call(worker.address, existing_worker.look))
         return ("facts", {"facts": facts}) if isinstance(facts, dict) else ("versions", {"versions": {}})
 
-    async def _ask(self, machine: str, question: str, body: str) -> None:
+    def ask(self, machine: str, question: str, body: str) -> None:
         if (worker := self._workers.get(machine)) is not None:
-            said = None
-            with contextlib.suppress(TimeoutError):
-                said = await self._call(worker.address, existing_worker.answer, body)
-            self._pipe.tell("answer", machine=machine, question=question, answer=take_foreign(said))
+            self._begin(self._ask(worker.address, machine, question, body))
 
-    def _submit(self, id_: str, body: str, files: dict[str, str], machine: str, incoming: str) -> None:
+    async def _ask(self, address: str, machine: str, question: str, body: str) -> None:
+        said = None
+        with contextlib.suppress(TimeoutError):
+            said = await self._call(address, existing_worker.answer, body)
+        self._pipe.tell("answer", machine=machine, question=question, answer=take_foreign(said))
+
+    def submit(self, id_: str, body: str, files: dict[str, str], machine: str, incoming: str) -> None:
         if id_ not in self._tasks and (worker := self._workers.get(machine)) is not None:
             self._tasks[id_] = Task(machine, Path(incoming))
             self._begin(self._carry_out(id_, worker.address, body, files))
@@ -168,7 +163,7 @@ class Workers:
             del self._tasks[id_]
             self._pipe.tell("end", id=id_, event=take_foreign(event), files=kept)
 
-    def _stop(self, id_: str) -> None:
+    def stop(self, id_: str) -> None:
         task = self._tasks.pop(id_, None)
         if task is not None and task.held:
             self._begin(self._cancel(id_, task))
@@ -214,14 +209,8 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     security = dask_setup.make_security(identity_in(Path(arguments["folder"])))
     async with Client(arguments["address"], security=security, asynchronous=True, set_as_default=False, name="hearth") as client:
         workers = Workers(pipe, client)
-
-        def hear(message: Message) -> None:
-            if message["op"] == "close":
-                closing.set()
-            else:
-                workers.hear(message)
-
-        pipe.listen(asyncio.get_running_loop(), hear)
+        hears: dict[str, Any] = {"submit": workers.submit, "ask": workers.ask, "stop": workers.stop, "close": closing.set}
+        pipe.listen(lambda message: hears[message.pop("op")](**message))
         pipe.tell("connected")
         ends = [asyncio.ensure_future(workers.watch()), asyncio.ensure_future(closing.wait())]
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

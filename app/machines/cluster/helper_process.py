@@ -24,12 +24,13 @@ from app.base import atomic_write
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Failed
 from app.machines.cluster import dask_setup
-from app.machines.cluster.dask_setup import BLOCK_BYTES, TASKS_MOST, Listener, Message, Pipe
+from app.machines.cluster.dask_setup import BLOCK_BYTES, TASKS_MOST, Listener
 from app.machines.cluster.scheduler import EVENT_TOPIC, HELLO
 from app.machines.joining.certificates import identity_in, read_authority, read_id
 from app.machines.joining.join import move, name_url
 from app.machines.joining.versions import read_versions
 from app.machines.nearby import Nearby
+from app.machines.side_process import Message, Pipe
 from app.machines.tasks import event_json, fetched_files
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 30.0
@@ -164,7 +165,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     """Lend until the keeper says `close` or is gone, or the main machine refuses this one."""
     pipe = Pipe(connection)
     helper = Helper(pipe, arguments)
-    pipe.listen(asyncio.get_running_loop(), helper.hear)
+    pipe.listen(helper.hear)
     await helper.run()
 
 

@@ -16,12 +16,13 @@ from distributed import Client
 
 from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_setup
-from app.machines.cluster.dask_setup import Message, Pipe, take_foreign
+from app.machines.cluster.dask_setup import take_foreign
 from app.machines.cluster.scheduler import MainScheduler, guard_listeners
 from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.register import Register
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
+from app.machines.side_process import Pipe
 from app.machines.tasks.begun import BYTES_MOST, is_name
 
 RESULT_BYTES: Final = 1 << 30
@@ -85,6 +86,9 @@ class TaskDesk:
         if (task := self._tasks.get(id_)) is not None:
             shutil.rmtree(task.results.folder, ignore_errors=True)
         self._forget(id_)
+
+    def drop(self, machine: str) -> None:
+        self.client.loop.add_callback(self.scheduler.drop_machine, machine)
 
     def ask(self, machine: str, question: str, body: str) -> None:
         """Ask a machine about a request, if it is there."""
@@ -231,22 +235,7 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     async with desk.scheduler:
         own = f"tls://{arguments['host'] or '127.0.0.1'}:{desk.scheduler.port}"
         async with Client(own, security=security, asynchronous=True, set_as_default=False, name="hearth") as desk.client:
-
-            def hear(message: Message) -> None:
-                match message.pop("op"):
-                    case "submit":
-                        desk.submit(**message)
-                    case "ask":
-                        desk.ask(**message)
-                    case "want":
-                        desk.want(**message)
-                    case "stop":
-                        desk.stop(**message)
-                    case "drop":
-                        desk.client.loop.add_callback(desk.scheduler.drop_machine, message["machine"])
-                    case "close":
-                        closing.set()
-
-            pipe.listen(asyncio.get_running_loop(), hear)
+            hears = {"submit": desk.submit, "ask": desk.ask, "want": desk.want, "stop": desk.stop, "drop": desk.drop, "close": closing.set}
+            pipe.listen(lambda message: hears[message.pop("op")](**message))
             pipe.tell("listening", port=desk.scheduler.port)
             await closing.wait()

@@ -152,7 +152,7 @@ def test_a_result_that_the_disk_cannot_take_ends_its_task(
     async def run() -> None:
         workers = Workers(told, client)  # type: ignore[arg-type]
         workers._workers["w"] = Worker("tls://w", "w")
-        workers.hear({"op": "submit", "id_": "t", "body": "{}", "files": {}, "machine": "w", "incoming": str(tmp_path)})
+        workers.submit("t", "{}", {}, "w", str(tmp_path))
         await asyncio.wait_for(asyncio.gather(*workers._under_way, return_exceptions=True), WAIT_S)
 
     asyncio.run(run())

@@ -26,7 +26,7 @@ def test_an_idle_helper_writes_no_log(tmp_path: Path) -> None:
     try:
         helper = {"folder": str(let_in(place, hub.register, 0)), "speed": 1.0}
         given = {"main": f"tls://127.0.0.1:{hub.port}", "helpers": [helper]}
-        side = SideProcess(PRETENDED, given, log, lambda message: None, lambda: None)
+        side = SideProcess(PRETENDED, lambda: given, log, lambda message: None)
         try:
             wait_until_online(hub, 1)
             time.sleep(BEATS_S)
