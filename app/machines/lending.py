@@ -75,7 +75,7 @@ class Lending:
         self._again_s: float | None = AGAIN_S
         self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
         self._foresight = Foresight(keeper, self._models.find)
-        self._tasks = LentTasks(keeper, self._models.find, self._tell, self._note_task)
+        self._tasks = LentTasks(keeper, self._models.find, self._note_task)
         self._closing = threading.Event()
         self._tidied_s = -math.inf
         self._side = SideProcess(HELPER, self._describe_place, keeper.home.logs / "machines.log", self._hear, self._side_ended)
@@ -185,7 +185,7 @@ class Lending:
             case "model-step" | "model-here" | "model-lost":
                 self._models.hear(message)
             case "run":
-                self._tasks.begin(message["id"], message["body"])
+                self._tasks.begin(message["id"], message["body"], self._tell)
             case "stop":
                 self._tasks.stop(message["id"], message["unwanted"])
             case "delivered":

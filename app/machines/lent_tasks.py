@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base.paths import Home
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed
 from app.engine.jobs.parts import SPOKEN
@@ -33,9 +33,12 @@ _log = logging.getLogger("hearth.machines")
 
 
 @dataclass(slots=True)
-class _Attempt:
+class Attempt:
     """One time that a task is to be done here. What an earlier one has to say is no longer asked for."""
 
+    task: str
+    tell: Callable[..., None]
+    """It is called with `event`, `begun` or at last `end`, as the machines process takes them."""
     job: str = ""
     """The engine does it as this job."""
     withdrawn: bool = False
@@ -47,20 +50,23 @@ class LentTasks:
     """One at a time in the engine. Any thread may call."""
 
     def __init__(
-        self, keeper: Keeper, find_model: Callable[[str], str], tell: Callable[..., None], note: Callable[[Request, Event | None], None]
+        self, keeper: Keeper, find_model: Callable[[str], str], note: Callable[[Request, Event | None], None] = lambda request, event: None
     ) -> None:
-        """`find_model`: what a model that the main machine names is called here. `tell`: to the machines process. `note` is called when
-        a task begins, and with its end."""
-        self._keeper, self._find_model, self._tell, self._note = keeper, find_model, tell, note
-        self._latest: dict[str, _Attempt] = {}
+        """`find_model`: what a model that the main machine names is called here. `note` is called when a task begins, and with its end."""
+        self._keeper, self._find_model, self._note = keeper, find_model, note
+        self._latest: dict[str, Attempt] = {}
         """These have not ended; each goes by its task."""
         self._turn = threading.Lock()
         """The task that runs holds it: one that comes again waits until its stopped attempt has ended."""
 
-    def begin(self, task: str, body: str) -> None:
+    def begin(self, task: str, body: str, tell: Callable[..., None]) -> None:
+        threading.Thread(target=self.run, args=(self.take(task, tell), body), daemon=True).start()
+
+    def take(self, task: str, tell: Callable[..., None]) -> Attempt:
+        """Take a task that is to be run; from now on it can be stopped."""
         self.stop(task)
-        attempt = self._latest[task] = _Attempt()
-        threading.Thread(target=self._run, args=(task, body, attempt), daemon=True).start()
+        attempt = self._latest[task] = Attempt(task, tell)
+        return attempt
 
     def stop(self, task: str, unwanted: bool = False) -> None:
         """`unwanted`: by the main machine, so that nothing stays of it here; else this machine may get it again, and goes on."""
@@ -88,32 +94,31 @@ class LentTasks:
         with self._turn:
             clear(self._keeper.home)
 
-    def _run(self, task: str, body: str, attempt: _Attempt) -> None:
+    def run(self, attempt: Attempt, body: str) -> None:
         """Whatever happens, the main machine is told an end: it waits for one."""
+        task = attempt.task
         try:
             self._carry_out(task, body, attempt)
         except Exception as fault:
             _log.exception("%s", task)
             said = say("machines.broke", "The other computer could not carry out the task: {fault}.", fault=str(fault))
-            self._tell("end", id=task, event=event_json.to_json(Failed(said)), files={})
+            _fail(attempt, said)
         finally:
             if self._latest.get(task) is attempt:
                 del self._latest[task]
                 if attempt.unwanted:
                     self.clear(task)
 
-    def _carry_out(self, task: str, body: str, attempt: _Attempt) -> None:
+    def _carry_out(self, task: str, body: str, attempt: Attempt) -> None:
         """Have the engine carry out a task, when it is its turn."""
         try:
             request = portable.unpack(body, self._place, self._find_model)
             portable.note_speaker(body, request, self._files)
-        except (Trouble, ValueError, KeyError, TypeError, OSError) as fault:
-            sentence = (
-                fault.sentence
-                if isinstance(fault, Trouble)
-                else say("machines.odd-task", "The task cannot be read: {fault}.", fault=str(fault))
-            )
-            self._tell("end", id=task, event=event_json.to_json(Failed(sentence)), files={})
+        except Trouble as trouble:
+            _fail(attempt, trouble.sentence)
+            return
+        except (ValueError, KeyError, TypeError, OSError) as fault:
+            _fail(attempt, say("machines.odd-task", "The task cannot be read: {fault}.", fault=str(fault)))
             return
         with self._turn:
             if self._is_over(task, attempt):
@@ -122,7 +127,7 @@ class LentTasks:
                 put_into(self._keeper.folder(name_lent(task)), body, self._files)
             self._note(request, self._follow(task, request, attempt))
 
-    def _follow(self, task: str, request: Request, attempt: _Attempt) -> Event | None:
+    def _follow(self, task: str, request: Request, attempt: Attempt) -> Event | None:
         """Tell the events of a task, and now and then what is made of it so far; return its end."""
         job = attempt.job = self._keeper.run_lent(task, request)
         if self._is_over(task, attempt):  # meanwhile
@@ -132,30 +137,14 @@ class LentTasks:
         sent_s, sent = time.monotonic(), dict[Path, int]()
         for event in self._keeper.follow(job):
             if self._latest.get(task) is attempt:
-                self._pass_on(task, event, list_results(request, event, folder))
+                _pass_on(attempt, event, list_results(request, event, folder))
                 if time.monotonic() - sent_s > BEGUN_S and not isinstance(event, END):
                     sent_s = time.monotonic()
-                    self._send_begun(task, list_begun(request, folder), sent)
+                    _send_begun(attempt, list_begun(request, folder), sent)
         return event
 
-    def _is_over(self, task: str, attempt: _Attempt) -> bool:
+    def _is_over(self, task: str, attempt: Attempt) -> bool:
         return attempt.withdrawn or self._latest.get(task) is not attempt
-
-    def _pass_on(self, task: str, event: Event, files: Sequence[Path]) -> None:
-        told = event_json.to_json(event)
-        if isinstance(event, END):
-            self._tell("end", id=task, event=told, files={file.name: str(file) for file in files})
-        elif told is not None:
-            self._tell("event", id=task, event=told)
-
-    def _send_begun(self, task: str, files: Sequence[Path], sent: dict[Path, int]) -> None:
-        """Send what has changed of the files from which another machine would go on. `sent`: when each was written that is there."""
-        for file in files:
-            with suppress(OSError):
-                written = file.stat().st_mtime_ns
-                if sent.get(file) != written:
-                    self._tell("begun", id=task, name=file.name, path=str(file))
-                    sent[file] = written
 
     @property
     def _files(self) -> Path:
@@ -174,6 +163,28 @@ class LentTasks:
             with suppress(OSError):
                 named.hardlink_to(fetched)
         return named if named.is_file() else Path(shutil.copy2(fetched, named))
+
+
+def _pass_on(attempt: Attempt, event: Event, files: Sequence[Path]) -> None:
+    told = event_json.to_json(event)
+    if isinstance(event, END):
+        attempt.tell("end", id=attempt.task, event=told, files={file.name: str(file) for file in files})
+    elif told is not None:
+        attempt.tell("event", id=attempt.task, event=told)
+
+
+def _fail(attempt: Attempt, said: Sentence) -> None:
+    _pass_on(attempt, Failed(said), ())
+
+
+def _send_begun(attempt: Attempt, files: Sequence[Path], sent: dict[Path, int]) -> None:
+    """Send what has changed of the files from which another machine would go on. `sent`: when each was written that is there."""
+    for file in files:
+        with suppress(OSError):
+            written = file.stat().st_mtime_ns
+            if sent.get(file) != written:
+                attempt.tell("begun", id=attempt.task, name=file.name, path=str(file))
+                sent[file] = written
 
 
 def list_results(request: Request, event: Event, folder: Path) -> list[Path]:

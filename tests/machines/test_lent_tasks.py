@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -24,13 +24,13 @@ BODY = pack(PictureRequest("a ball", model="starter-painter", seed=1)).body
 Told = SimpleQueue[dict[str, Any]]
 
 
-def make(folder: Path, follow: Any) -> tuple[LentTasks, Told]:
+def make(folder: Path, follow: Any) -> tuple[LentTasks, Callable[..., None], Told]:
     told = Told()
     keeper = SimpleNamespace(
         home=home(folder), folder=lambda job: folder, run_lent=lambda task, request: f"lent-{task}", follow=follow, stop=lambda job: None
     )
     tell = lambda op, **values: told.put({"op": op, **values})  # noqa: E731
-    return LentTasks(keeper, str, tell, lambda request, event: None), told  # type: ignore[arg-type]
+    return LentTasks(keeper, str), tell, told  # type: ignore[arg-type]
 
 
 def finish(job: str) -> Iterator[Event]:
@@ -51,18 +51,18 @@ def break_off(job: str) -> Iterator[Event]:
     ],
 )
 def test_the_main_machine_is_told_an_end_whatever_happens(body: str, follow: Any, says: str, tmp_path: Path) -> None:
-    tasks, told = make(tmp_path, follow)
-    tasks.begin("one", body)
+    tasks, tell, told = make(tmp_path, follow)
+    tasks.begin("one", body, tell)
     end = told.get(timeout=20)
     assert (end["op"], end["id"], end["event"]["event"]) == ("end", "one", "Failed") and says in json.dumps(end["event"])
-    tasks.begin("two", BODY)
+    tasks.begin("two", BODY, tell)
     assert told.get(timeout=20)["id"] == "two", "its turn never came"
 
 
 def test_nothing_is_kept_of_a_task_that_has_ended(tmp_path: Path) -> None:
-    tasks, told = make(tmp_path, finish)
+    tasks, tell, told = make(tmp_path, finish)
     for number in range(20):
-        tasks.begin(str(number), BODY)
+        tasks.begin(str(number), BODY, tell)
         assert told.get(timeout=20)["event"]["event"] == "Finished"
         tasks.stop(str(number))
     kept = [value for value in vars(tasks).values() if isinstance(value, dict | set)]
@@ -83,8 +83,8 @@ def test_what_the_main_machine_wants_no_more_is_deleted(running: bool, unwanted:
         assert going.wait(20)
         yield Finished((), 1.0, 1.0, "steps", 0)
 
-    tasks, told = make(folder, paint)
-    tasks.begin("one", BODY)
+    tasks, tell, told = make(folder, paint)
+    tasks.begin("one", BODY, tell)
     assert began.wait(20)
     if running:
         tasks.stop("one", unwanted)
@@ -107,7 +107,7 @@ def test_no_name_of_a_task_is_a_path(task: str, tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     own.touch()
     keeper = SimpleNamespace(home=home(tmp_path), folder=lambda job: jobs / job, stop=lambda job: None)
-    tasks = LentTasks(keeper, str, lambda op, **values: None, lambda request, event: None)  # type: ignore[arg-type]
+    tasks = LentTasks(keeper, str)  # type: ignore[arg-type]
     tasks.stop(task, unwanted=True)
     tasks.clear(task)
     assert own.is_file() and (jobs / name_lent(task)).parent == jobs and is_lent(name_lent(task)), task

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import multiprocessing
-import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -30,7 +29,6 @@ _HELPERS: Final[dict[str, Guest]] = {}
 _LOCK: Final = threading.Lock()
 STOPPED_MOST: Final = 1000
 """Of so many attempts that were stopped it is known; Dask begins none that was stopped so long ago."""
-NOTHING: Final[dict[str, Any]] = {"event": None, "files": {}}
 
 
 class Guest:
@@ -40,10 +38,9 @@ class Guest:
         # A nanny starts its worker as a daemon, and Python lets none start a process, which the engine is.
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
         self._keeper = Keeper(Home(folder / "hearth", paths.home().models))
-        models = WantedModels(self._keeper, Downloads(self._keeper.home, line_wait_s=LINE_WAIT_S), self._tell, allowed=False)
+        models = WantedModels(self._keeper, Downloads(self._keeper.home, line_wait_s=LINE_WAIT_S), lambda op, **values: None, allowed=False)
         self._models, self._foresight = models, Foresight(self._keeper, models.find)
-        self._tasks = LentTasks(self._keeper, models.find, self._tell, self._note)
-        self._inboxes: dict[str, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._tasks = LentTasks(self._keeper, models.find, self._note)
         self._stopped = deque[str](maxlen=STOPPED_MOST)
         """These attempts at tasks were stopped, also before Dask had them begun here, which it may never do."""
 
@@ -63,33 +60,30 @@ class Guest:
     def carry_out(
         self, task: str, attempt: str, body: str, files: Mapping[str, bytes], tell: Callable[[dict[str, Any]], None]
     ) -> dict[str, Any]:
-        """Return the end of a task and its files. `tell` is called with each event before."""
-        inbox = self._inboxes[task] = queue.SimpleQueue()
+        """Return the end of a task and its files; with neither where it was stopped. `tell` is called with each event before."""
+        end = dict[str, Any](event=None, files={})
+
+        def hear(op: str, **said: Any) -> None:
+            if op == "event":
+                tell({"task": task, "event": said["event"]})
+            elif op == "end" and attempt not in self._stopped:
+                end["event"], end["files"] = said["event"], {name: Path(path).read_bytes() for name, path in said["files"].items()}
+
         try:
             self._put(json.loads(body)["files"], files)
-            if attempt in self._stopped:
-                return NOTHING
-            self._tasks.begin(task, body)
-            if attempt in self._stopped:  # in between, when there was nothing to stop
+            taken = self._tasks.take(task, hear)
+            if attempt in self._stopped:  # before, when there was nothing to stop
                 self._tasks.stop(task, unwanted=True)
-            while (message := inbox.get())["op"] != "end":
-                if message["op"] == "stopped":
-                    return NOTHING
-                if message["op"] == "event":
-                    tell({"task": task, "event": message["event"]})
-            return {"event": message["event"], "files": {name: Path(path).read_bytes() for name, path in message["files"].items()}}
+            self._tasks.run(taken, body)
+            if attempt not in self._stopped:  # else that did it, and the next one may have begun
+                self._tasks.clear(task)
+            return end
         except Trouble as trouble:
             return {"event": event_json.to_json(Failed(trouble.sentence)), "files": {}}
-        finally:
-            if self._inboxes.get(task) is inbox:
-                del self._inboxes[task]
-            self._tasks.clear(task)
 
     def stop(self, task: str, attempt: str) -> None:
         self._stopped.append(attempt)
         self._tasks.stop(task, unwanted=True)
-        if (inbox := self._inboxes.get(task)) is not None:
-            inbox.put({"op": "stopped"})
 
     def _put(self, sizes: object, files: Mapping[str, bytes]) -> None:
         """Put the files of a task where its request looks for them, by their hashes."""
@@ -100,10 +94,6 @@ class Guest:
                 raise fetched_files.odd_files()
             with atomic_write.replacing(folder / sha256) as unfinished:
                 unfinished.write_bytes(content)
-
-    def _tell(self, op: str, **values: Any) -> None:
-        if (inbox := self._inboxes.get(str(values.get("id")))) is not None:
-            inbox.put({"op": op, **values})
 
     def _note(self, request: Request, end: Event | None) -> None:
         if end is not None:

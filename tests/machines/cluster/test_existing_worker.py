@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from app.base.paths import Home
 from app.engine.jobs.request import PictureRequest, Request
 from app.machines.cluster import existing_worker
-from app.machines.cluster.existing_worker import NOTHING, STOPPED_MOST, Guest
+from app.machines.cluster.existing_worker import STOPPED_MOST, Guest
+from app.machines.lent_tasks import Attempt
 from app.machines.tasks.portable import pack
 from tests.support.waiting import Idle, until
 
@@ -41,6 +42,9 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guest]:
     guest = Guest(tmp_path)
     yield guest
     guest._keeper.close()
+
+
+NOTHING = {"event": None, "files": {}}
 
 
 def begin(guest: Guest, attempt: str) -> tuple[threading.Thread, list[object]]:
@@ -76,13 +80,13 @@ def test_what_was_stopped_long_ago_is_forgotten(guest: Guest) -> None:
 
 
 def test_what_is_stopped_while_it_begins_is_stopped(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = guest._tasks.begin
+    real = guest._tasks.take
 
-    def begun_late(task: str, body: str) -> None:
+    def taken_late(task: str, tell: Callable[..., None]) -> Attempt:
         guest.stop(task, "first")
-        real(task, body)
+        return real(task, tell)
 
-    monkeypatch.setattr(guest._tasks, "begin", begun_late)
+    monkeypatch.setattr(guest._tasks, "take", taken_late)
     thread, ends = begin(guest, "first")
     until(lambda: not thread.is_alive() and not guest._tasks._latest)
     assert ends == [NOTHING] and not is_under_way(guest)

@@ -134,11 +134,11 @@ def test_a_helper_can_follow_a_voice_that_its_model_spoke(kind: str, tmp_path: P
         run_lent=lambda task, request: given.put(request) or task,
         follow=lambda job: iter([Stopped((), 1.0)]),
     )
-    tasks = LentTasks(keeper, str, lambda *_, **__: None, lambda *_: None)  # type: ignore[arg-type]
+    tasks = LentTasks(keeper, str)  # type: ignore[arg-type]
     for sha256, file in packed.files.items():
         tasks._files.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, tasks._files / sha256)
-    tasks.begin("t", packed.body)
+    tasks.begin("t", packed.body, lambda *_, **__: None)
     voice = given.get(timeout=WAIT_S).voice
     assert voices.parse_transcript(voice, find_limits(helper, "starter-voice"))
     assert (voice.path == voices.list_ready_voices()[0].prompt.path) == (kind == "ready"), "a ready voice is known by where it lies"
