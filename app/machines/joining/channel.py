@@ -22,8 +22,9 @@ class Broken(Exception):
 
 
 class Channel:
-    def __init__(self, connection: socket.socket, patience_s: float = PATIENCE_S) -> None:
-        self._connection, self._ends_s = connection, time.monotonic() + patience_s
+    def __init__(self, connection: socket.socket, ends_s: float) -> None:
+        """`ends_s`: all must be said by then, by the monotonic clock."""
+        self._connection, self.ends_s = connection, ends_s
         self.said: list[bytes] = []
         """It keeps every message so far, of both sides, as it travelled."""
 
@@ -64,7 +65,7 @@ class Channel:
         return content
 
     def _remaining_s(self) -> float:
-        left_s = self._ends_s - time.monotonic()
+        left_s = self.ends_s - time.monotonic()
         if left_s <= 0:
             raise Broken("the other side was too slow")
         return left_s

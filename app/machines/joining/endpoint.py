@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -113,17 +113,16 @@ class Pairing:
             return free
 
     def _serve(self, connection: socket.socket, address: str, context: ssl.SSLContext) -> None:
-        same = connection.dup()  # TLS takes the first one over
+        """A timeout of a TLS connection counts from the beginning of its handshake, or of a message: a byte now and then prolongs none."""
         try:
-            with contextlib.suppress(Broken, OSError, ValueError), contextlib.ExitStack() as closing:
-                closing.enter_context(connection)
-                with _cut_after(same, HELLO_S):
-                    channel = Channel(closing.enter_context(context.wrap_socket(connection, server_side=True)))
-                    hello = channel.receive()
-                with _cut_after(same, PATIENCE_S):
-                    channel.send(self._talk(channel, hello))
+            ends_s = time.monotonic() + HELLO_S
+            connection.settimeout(HELLO_S)
+            with contextlib.suppress(Broken, OSError, ValueError), connection, context.wrap_socket(connection, server_side=True) as talking:
+                channel = Channel(talking, ends_s)
+                hello = channel.receive()
+                channel.ends_s = time.monotonic() + PATIENCE_S
+                channel.send(self._talk(channel, hello))
         finally:
-            same.close()
             with self._counting:
                 self._talking -= Counter([address])
 
@@ -169,23 +168,6 @@ class Pairing:
         with self._lock:
             if self.state.code is not None:
                 self.state = PairingState(said=said)
-
-
-@contextlib.contextmanager
-def _cut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
-    """Whoever sends a byte now and then meets no timeout of the socket's own."""
-    ends = threading.Timer(seconds, _cut, [connection])
-    ends.daemon = True
-    ends.start()
-    try:
-        yield
-    finally:
-        ends.cancel()
-
-
-def _cut(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it has just ended
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _name_refused(name: str, difference: Sentence) -> Sentence:

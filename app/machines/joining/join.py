@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -94,7 +95,7 @@ def _talk(code: Code, folder: Path, name: str) -> Membership:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # who this is, its proof shows
     with socket.create_connection((code.host, code.port), PATIENCE_S) as plain, context.wrap_socket(plain) as connection:
-        channel, own = Channel(connection), read_versions()
+        channel, own = Channel(connection, time.monotonic() + PATIENCE_S), read_versions()
         channel.send({"hello": 1, "nonce": secrets.token_hex(NONCE_BYTES), "name": name, "versions": own})
         answer = channel.receive()
         request, key = certificates.make_request(folder), digest_secret(code.secret)

@@ -23,7 +23,7 @@ from app.machines.joining.code import Code, draw_secret, parse_code
 from app.machines.joining.endpoint import AT_ONCE, WRONG_MOST, Pairing
 from app.machines.joining.join import find_membership, leave
 from app.machines.joining.register import Register
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_S, until
 
 pytestmark = pytest.mark.long
 
@@ -164,7 +164,7 @@ class Between:
             socket.create_connection((self.target.host, self.target.port)) as raw,
             context.wrap_socket(raw) as far,
         ):
-            helper, main = Channel(near), Channel(far)
+            helper, main = (Channel(each, time.monotonic() + WAIT_S) for each in (near, far))
             main.send(helper.receive())
             answer = main.receive()
             self.change(answer)
@@ -207,7 +207,7 @@ def test_a_proof_sent_again_in_another_conversation_is_none(opened: Open, regist
     pairing, again = opened()
     pairing.state = replace(pairing.state, code=replace(again, secret=code.secret))  # even if the secret were drawn twice
     with socket.create_connection((again.host, again.port)) as raw, context.wrap_socket(raw) as connection:
-        channel = Channel(connection)
+        channel = Channel(connection, time.monotonic() + WAIT_S)
         channel.send(hello)
         channel.receive()
         channel.send(proven)
