@@ -121,12 +121,17 @@ _NUMBERS: Final = Counter[str]()
 same helper goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Away:
+@dataclass(slots=True)
+class _Given:
     """One piece at a machine. A second one lies ready there: it needs no way when the first is done, nor while its files travel."""
 
     place: int
     machine: str
+    """The engine here has no name."""
+    began_s: float | None = None
+    """None: it lies ready."""
+    foreseen_s: float | None = None
+    """It was to take so long when it was begun."""
 
 
 class SharedJob:
@@ -158,11 +163,11 @@ class SharedJob:
         self._keeper, self._hub, self._asking, self._ended = keeper, hub, asking, ended
         self._folder = keeper.folder(job.id)
         self._lock = threading.RLock()
-        self._away: dict[str, _Away] = {}
+        self._away: dict[str, _Given] = {}
         """Other machines make these, by task."""
+        self._own: _Given | None = None
+        """The engine here makes this one."""
         self._noted = set[Sentence]()
-        self._begun: dict[str, tuple[float, float | None]] = {}
-        """It holds when each piece was begun that somebody is at, and how long it was to take: by task, of the engine here by place."""
 
     @property
     def failed(self) -> bool:
@@ -188,15 +193,15 @@ class SharedJob:
             for task, away in [*self._away.items()]:
                 if away.place not in missing or away.machine not in able:
                     self._take_back(task)
-            for place, task in self._list_ahead().items():
-                if here and place == missing[0]:
+            for task in self._list_ahead():
+                if here and self._away[task].place == missing[0]:
                     self._take_back(task)
             self._refuse_endless()
             if self.failed or self._dropped:
                 return
             elsewhere = {*taken, *self.unable, *self.busy}
             idle = [each.id for each in chosen if not each.tasks and each.id not in elsewhere]
-            making = self._list_making(missing[:1] if here else ())
+            making = self._list_making(missing[0] if here and missing else None)
             free = choose_free(missing, self._list_given(), len(idle), here)
             joined = choose_joined(missing, making, [self._expect(each) for each in idle[len(free) :]]) if joins else []
             for chosen_place, machine in zip([*free, *joined], idle, strict=False):
@@ -217,26 +222,23 @@ class SharedJob:
     def _list_given(self) -> set[int]:
         return {each.place for each in self._away.values()}
 
-    def _list_ahead(self) -> dict[int, str]:
-        """Return the pieces that lie ready at a machine which makes another first, each with its task."""
-        at_work, found = set[str](), dict[int, str]()
-        for task, each in self._away.items():
-            if each.machine in at_work:
-                found[each.place] = task
-            at_work.add(each.machine)
-        return found
+    def _list_ahead(self) -> list[str]:
+        """Return the tasks that lie ready at a machine which makes another first."""
+        first = {each.machine: task for task, each in reversed(self._away.items())}
+        return [task for task, each in self._away.items() if first[each.machine] != task]
 
-    def _list_making(self, here: Sequence[int]) -> list[Making]:
+    def _list_making(self, here: int | None) -> list[Making]:
         """Return what machines have. `here`: what the engine here is at."""
-        now_s, ready, before = time.monotonic(), self._list_ahead(), self._begun
-        at_work = {task: each for task, each in self._away.items() if task not in ready.values()}
-        self._begun = {task: before.get(task) or (now_s, self._expect(each.machine)) for task, each in at_work.items()}
-        for place in here:
-            self._begun[str(place)] = before.get(str(place)) or (now_s, expect_seconds(self.here))
+        now_s, ready = time.monotonic(), {*self._list_ahead()}
+        for task, each in self._away.items():
+            if task not in ready and each.began_s is None:
+                each.began_s, each.foreseen_s = now_s, self._expect(each.machine)
+        if here is None or self._own is None or self._own.place != here:
+            self._own = _Given(here, "", now_s, expect_seconds(self.here)) if here is not None else None
+        if here is not None:
             self.here = replace(self.here, loaded=True)  # from its first piece on
-        places = {task: each.place for task, each in at_work.items()} | {str(place): place for place in here}
-        making = [Making(places[name], foreseen_s, now_s - began_s) for name, (began_s, foreseen_s) in self._begun.items()]
-        return [*making, *(Making(place, None, 0.0) for place in ready)]
+        given = [*self._away.values(), *([self._own] if self._own is not None else [])]
+        return [Making(each.place, each.foreseen_s, now_s - each.began_s if each.began_s is not None else 0.0) for each in given]
 
     def _expect(self, machine: str) -> float | None:
         """Return how long a machine takes for a piece, by what it says."""
@@ -258,7 +260,7 @@ class SharedJob:
             return
         _NUMBERS[self.job.id] += 1
         task = f"{self.job.id}-{self.pieces.name(place)}-{_NUMBERS[self.job.id]}"
-        self._away[task] = _Away(place, machine)
+        self._away[task] = _Given(place, machine)
         why = explain(self._asking.find(self.job.id, machine))
         self._hub.submit(task, portable, machine, self._hear, self._take, why=why, begun=lambda name, path: self._hold(task, name, path))
 
@@ -295,11 +297,11 @@ class SharedJob:
         self._ended()
 
     def _refuse_endless(self) -> None:
-        for task, (began_s, foreseen_s) in self._begun.items():
-            gone_s, away = time.monotonic() - began_s, self._away.get(task)
-            if away is not None and is_endless(foreseen_s, gone_s):
-                self._hub.judged.refuse_endless(away.machine, gone_s)
-                self._give_no_more(away.machine)
+        for task, each in [*self._away.items()]:
+            gone_s = time.monotonic() - each.began_s if each.began_s is not None else 0.0
+            if task in self._away and is_endless(each.foreseen_s, gone_s):
+                self._hub.judged.refuse_endless(each.machine, gone_s)
+                self._give_no_more(each.machine)
 
     def _give_no_more(self, machine: str) -> None:
         """Take everything back from a machine that failed at a piece."""
