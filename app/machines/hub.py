@@ -316,8 +316,6 @@ class Hub:
         match message["op"]:
             case "connected":
                 self._state.refused[CLUSTER_ID] = NO_WORKERS
-            case "machine" if "name" in message:
-                self._note_worker(message["machine"], message["name"], message["online"])
             case "listening":
                 self._state.port = message["port"]
                 with suppress(OSError):
@@ -326,11 +324,7 @@ class Hub:
             case "busy":
                 self._state.port = 0  # another program has it; helpers that know the old one have to be paired again
             case "machine":
-                with self._lock:
-                    (self._state.online.add if message["online"] else self._state.online.discard)(message["machine"])
-                    if message["online"]:
-                        self._state.refused.pop(message["machine"], None)
-                        self.judged.hear(message["machine"])
+                self._note_machine(message["machine"], message["online"], message.get("name"))
             case "versions":
                 refused = explain_refusal(read_versions(), message["versions"]) if message["versions"] else NO_HEARTH
                 self._state.refused[message["machine"]] = refused
@@ -359,13 +353,16 @@ class Hub:
             case "end":
                 self._end(message)
 
-    def _note_worker(self, id_: str, name: str, online: bool) -> None:
+    def _note_machine(self, id_: str, online: bool, name: str | None) -> None:
+        """`name`: of a cluster's worker, which no register has."""
         with self._lock:
-            before = self._state.workers.get(id_)
-            self._state.workers[id_] = Machine(id_, clean_name(name), time.time(), before is not None and before.resting)
+            if name is not None:
+                before = self._state.workers.get(id_)
+                self._state.workers[id_] = Machine(id_, clean_name(name), time.time(), before is not None and before.resting)
             (self._state.online.add if online else self._state.online.discard)(id_)
-            self._state.refused.pop(id_, None)
-            self.judged.hear(id_)
+            if online:
+                self._state.refused.pop(id_, None)
+                self.judged.hear(id_)
 
     def _read_event(self, message: Message) -> Event | None:
         """Return what a machine tells of its task; the picture of a preview lies in the task's folder until the next one."""
