@@ -113,7 +113,7 @@ class LentTasks:
         """Have the engine carry out a task, when it is its turn."""
         try:
             request = portable.unpack(body, self._place, self._find_model)
-            portable.note_speaker(body, request, self._files)
+            portable.note_speaker(body, request, _fetched(self._keeper.home))
         except Trouble as trouble:
             _fail(attempt, trouble.sentence)
             return
@@ -124,7 +124,7 @@ class LentTasks:
             if self._is_over(task, attempt):
                 return
             with suppress(OSError):  # then it begins anew
-                put_into(self._keeper.folder(name_lent(task)), body, self._files)
+                put_into(self._keeper.folder(name_lent(task)), body, _fetched(self._keeper.home))
             self._note(request, self._follow(task, request, attempt))
 
     def _follow(self, task: str, request: Request, attempt: Attempt) -> Event | None:
@@ -146,16 +146,12 @@ class LentTasks:
     def _is_over(self, task: str, attempt: Attempt) -> bool:
         return attempt.withdrawn or self._latest.get(task) is not attempt
 
-    @property
-    def _files(self) -> Path:
-        return self._keeper.home.scratch / "machines" / "files"
-
     def _place(self, sha256: str, suffix: str) -> Path:
         """Return a file that was fetched, under a name with its suffix, by which some libraries tell what it is; of a ready voice this
         machine's own."""
         if (ready := voices.find_ready_clip(sha256)) is not None:
             return ready
-        fetched = self._files / sha256
+        fetched = _fetched(self._keeper.home) / sha256
         if not suffix:
             return fetched
         named = fetched.with_name(f"{sha256}{suffix}")

@@ -202,14 +202,12 @@ class Asking:
     def find(self, job: str, machine: str) -> Outlook | None:
         """Return what a machine said of a job."""
         with self._lock:
-            about = self._about.get(job)
-            known = about.get(machine) if about is not None else None
+            known = self._about.get(job, {}).get(machine)
             return known.outlook if known is not None else None
 
     def _hear(self, machine: str, question: str, answer: object) -> None:
         with self._lock:
-            about = self._about.get(question)
-            known = about.get(machine) if about is not None else None
+            known = self._about.get(question, {}).get(machine)
             if known is not None and (outlook := read_outlook(answer)) is not None:
                 known.outlook = outlook
         self._answered()

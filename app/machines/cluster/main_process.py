@@ -44,8 +44,8 @@ class Arriving:
     folder: Path
     most_bytes: int
     """All files that lie there at once may have so many bytes."""
-    kept: dict[str, str] = field(default_factory=dict)
-    """These have arrived whole; each has its hash."""
+    kept: set[str] = field(default_factory=set)
+    """These have arrived whole."""
     writing: dict[str, Any] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ class TaskDesk:
     def stop(self, id_: str) -> None:
         """Forget a task; the machine that runs it is told to stop."""
         if machine := self.scheduler.find_machine_of(id_):
-            self.scheduler.worker_send(dask_setup.name_address(machine), {"op": "hearth-stop", "task": id_})
+            self._tell(machine, "hearth-stop", task=id_)
         if (task := self._tasks.get(id_)) is not None:
             shutil.rmtree(task.results.folder, ignore_errors=True)
         self._forget(id_)
@@ -92,14 +92,19 @@ class TaskDesk:
 
     def ask(self, machine: str, question: str, body: str) -> None:
         """Ask a machine about a request, if it is there."""
-        if dask_setup.name_address(machine) in self.scheduler.workers:
-            self.scheduler.worker_send(dask_setup.name_address(machine), {"op": "hearth-ask", "question": question, "body": body})
+        self._tell(machine, "hearth-ask", question=question, body=body)
 
     def want(self, machine: str, model: str, body: str, files: dict[str, str]) -> None:
         """Ask a machine to fetch a model, and let it have these files."""
-        if dask_setup.name_address(machine) in self.scheduler.workers:
+        if self._tell(machine, "hearth-want", body=body):
             self._offered[machine, model] = files
-            self.scheduler.worker_send(dask_setup.name_address(machine), {"op": "hearth-want", "body": body})
+
+    def _tell(self, machine: str, op: str, **values: str) -> bool:
+        """Tell a machine something, if it is there; return whether it is."""
+        there = (address := dask_setup.name_address(machine)) in self.scheduler.workers
+        if there:
+            self.scheduler.worker_send(address, {"op": op, **values})
+        return there
 
     def _forget(self, id_: str) -> None:
         task = self._tasks.pop(id_, None)
@@ -136,7 +141,8 @@ class TaskDesk:
             return {"refused": "odd"}
         answer = write_block(task.begun, message)
         for name in [*task.begun.kept]:
-            del task.begun.kept[name], task.begun.writing[name]
+            task.begun.kept.discard(name)
+            del task.begun.writing[name]
             arrived, whole = task.begun.folder / name, task.begun.folder / "whole"
             whole.mkdir(exist_ok=True)
             if len({name, *(each.name for each in whole.iterdir())}) > WAITING_MOST:  # the next one may find room
@@ -199,7 +205,7 @@ def write_block(arriving: Arriving, message: dict[str, Any]) -> dict[str, Any]:
         return {"refused": "odd"}
     path = arriving.folder / name
     if offset == 0 and (name in arriving.writing or len(arriving.writing) < RESULTS_MOST):
-        arriving.kept.pop(name, None)
+        arriving.kept.discard(name)
         arriving.writing[name] = hashlib.sha256()
         path.unlink(missing_ok=True)
     if name not in arriving.writing or offset != (path.stat().st_size if path.exists() else 0):
@@ -214,7 +220,7 @@ def write_block(arriving: Arriving, message: dict[str, Any]) -> dict[str, Any]:
         if arriving.writing[name].hexdigest() != message.get("sha256"):
             path.unlink()
             return {"refused": "broken"}
-        arriving.kept[name] = arriving.writing[name].hexdigest()
+        arriving.kept.add(name)
     return {}
 
 

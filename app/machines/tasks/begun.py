@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,11 +15,10 @@ from app.engine.jobs.parts import FILES, PAINTED, SPOKEN, mark_elsewhere
 from app.engine.jobs.request import Request
 from app.engine.kinds import KINDS
 from app.engine.speech.sound.arrived import is_sound
-from app.machines.tasks.fetched_files import tidy
+from app.machines.tasks.fetched_files import HASH, tidy
 
 BYTES_MOST: Final = 32 << 20
 """One file may have so many bytes: the latents of the largest picture with what its scheduler remembers take 16 MiB."""
-_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def list_begun(request: Request, folder: Path) -> list[Path]:
@@ -89,7 +87,7 @@ def put_into(folder: Path, body: str, fetched: Path) -> None:
 def _read_names(given: Any) -> dict[str, str]:
     """Return what is named as it may be; nothing leads out of the folder."""
     values = given if isinstance(given, dict) else {}
-    return {name: sha256 for name, sha256 in values.items() if is_name(name) and isinstance(sha256, str) and _HASH.fullmatch(sha256)}
+    return {name: sha256 for name, sha256 in values.items() if is_name(name) and isinstance(sha256, str) and HASH.fullmatch(sha256)}
 
 
 def is_name(name: object, pieces: int = 10_000) -> bool:

@@ -20,7 +20,8 @@ FILES_MOST: Final = 512
 UNUSED_S: Final = 86_400
 MOST_BYTES: Final = 8 << 30
 """All of them together may have so many bytes; what was unused for longest goes first."""
-_NAME: Final = re.compile(r"[0-9a-f]{64}")
+HASH: Final = re.compile(r"[0-9a-f]{64}")
+"""A file is named by its SHA-256."""
 
 
 def choose_missing(folder: Path, files: object) -> dict[str, int]:
@@ -89,4 +90,4 @@ def tidy(folder: Path) -> None:
 
 
 def _is_named(name: Any, size: Any) -> bool:
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None and type(size) is int and size >= 0
+    return isinstance(name, str) and HASH.fullmatch(name) is not None and type(size) is int and size >= 0

@@ -57,12 +57,12 @@ def test_a_result_is_kept_only_whole(tmp_path: Path) -> None:
     for name in ("../a.png", "a/b.png", "a", ".png", "A.PNG", "a.png/", "\\a.png", "a..png", "x" * 80 + ".png"):
         assert put(name, 0, b"x") == {"refused": "odd"}, name
     assert put("a.png", 0, "text") == put("a.png", -1, b"x") == put("a.png", 1, b"x") == put("a.png", None, b"x") == {"refused": "odd"}
-    assert list(tmp_path.iterdir()) == [] and task.kept == {}
+    assert list(tmp_path.iterdir()) == [] and task.kept == set()
     whole = b"ab" * 1000
     assert put("a.png", 0, whole[:500]) == put("a.png", 500, whole[500:], True, hashlib.sha256(whole).hexdigest()) == {}
     assert (tmp_path / "a.png").read_bytes() == whole and [*task.kept] == ["a.png"]
     assert put("b.png", 0, b"x", True, "0" * 64) == {"refused": "broken"} and not (tmp_path / "b.png").exists()
-    assert put("a.png", 0, b"x") == {} and task.kept == {}, "what is sent anew is not whole until its end"
+    assert put("a.png", 0, b"x") == {} and task.kept == set(), "what is sent anew is not whole until its end"
 
 
 def test_what_arrives_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_what_is_begun_is_handed_on_and_is_no_result(tmp_path: Path) -> None:
         assert put(data, True) == {} and told[-1][0] == "begun" and Path(told[-1][1]["path"]).read_bytes() == data
     asked = {"task": "task", "name": "latent-0.safetensors", "offset": 0, "data": b"half of the next", "begun": True}
     assert asyncio.run(desk.answer("hearth_keep", ID, asked)) == {} and Path(told[-1][1]["path"]).read_bytes() == b"five"
-    assert put(b"x" * 1001, True) == {"refused": "no-room"} and task.results.kept == {}
+    assert put(b"x" * 1001, True) == {"refused": "no-room"} and task.results.kept == set()
     assert put(b"picture", False, "picture-0.png") == {}
     desk._forget = lambda id_: None
     asyncio.run(desk.answer("hearth_end", ID, {"task": "task", "event": None}))

@@ -25,6 +25,7 @@ from app.engine.models.on_disk import find_limits
 from app.engine.models.voice_limits import clip_key
 from app.engine.speech.sound import sound
 from app.engine.speech.text import voices
+from app.machines import lent_tasks
 from app.machines.lent_tasks import LentTasks
 from app.machines.tasks.event_json import SENT, from_json, to_json
 from app.machines.tasks.portable import note_speaker, pack, unpack
@@ -136,8 +137,8 @@ def test_a_helper_can_follow_a_voice_that_its_model_spoke(kind: str, tmp_path: P
     )
     tasks = LentTasks(keeper, str)  # type: ignore[arg-type]
     for sha256, file in packed.files.items():
-        tasks._files.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, tasks._files / sha256)
+        lent_tasks._fetched(helper).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, lent_tasks._fetched(helper) / sha256)
     tasks.begin("t", packed.body, lambda *_, **__: None)
     voice = given.get(timeout=WAIT_S).voice
     assert voices.parse_transcript(voice, find_limits(helper, "starter-voice"))
