@@ -4,6 +4,7 @@ of it; given to idle machines, and what they make put into the job's folder."""
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import Counter
@@ -354,18 +355,22 @@ def choose_free(missing: Sequence[int], given: Collection[int], count: int, here
 def choose_joined(missing: Sequence[int], making: Iterable[Making], needed_s: Sequence[float | None]) -> list[int | None]:
     """Choose what idle machines make that somebody is at already, so that nobody waits for a slow machine at the end of a job: where fewest
     are at it, and only where a machine would be done first. `needed_s`: how long each idle machine takes, with loading, the best first."""
-    making, chosen = [*making], list[int | None]()
-    at_it = Counter(each.place for each in making)
+    at_it, left_s = Counter[int](), dict[int, float]()
+    for each in making:
+        at_it[each.place] += 1
+        left_s[each.place] = min(left_s.get(each.place, math.inf), find_left_s(each))
+    free, chosen = sorted((place for place in missing if at_it[place]), key=lambda place: (at_it[place], -place)), list[int | None]()
     for needed in needed_s:
-        late = {each.place for each in making if not is_done_before(needed, each)}
-        wanted = [place for place in missing if at_it[place] and place not in late and place not in chosen]
-        chosen.append(min(wanted, key=lambda place: (at_it[place], -place), default=None))
+        place = next((place for place in free if needed is None or needed < left_s[place]), None)
+        if place is not None:
+            free.remove(place)
+        chosen.append(place)
     return chosen
 
 
-def is_done_before(needed_s: float | None, other: Making) -> bool:
-    """Tell whether a machine that begins now is done before who is at it; it is told so where one of both is unknown, and where the other
-    is overdue."""
-    if needed_s is None or other.foreseen_s is None or other.gone_s > OVERDUE * other.foreseen_s:
-        return True
-    return needed_s < other.foreseen_s - other.gone_s
+def find_left_s(other: Making) -> float:
+    """Return how soon a machine that begins now has to be done to be first; it may join in anyway where nobody knows how long the other one
+    takes, and where that is overdue."""
+    if other.foreseen_s is None or other.gone_s > OVERDUE * other.foreseen_s:
+        return math.inf
+    return other.foreseen_s - other.gone_s

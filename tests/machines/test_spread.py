@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.machines.shared_job import OVERDUE, Making, choose_free, choose_joined, is_done_before
+from app.machines.shared_job import OVERDUE, Making, choose_free, choose_joined
 
 
 def test_helpers_take_from_the_back_what_nobody_paints() -> None:
@@ -39,7 +39,6 @@ def test_at_the_end_a_second_machine_joins_in() -> None:
 def test_it_joins_where_it_is_done_first_or_the_other_is_overdue(
     needed_s: float | None, foreseen_s: float | None, gone_s: float, joins: bool
 ) -> None:
-    assert is_done_before(needed_s, Making(0, foreseen_s, gone_s)) is joins
     assert choose_joined([0], [Making(0, foreseen_s, gone_s)], [needed_s]) == [0 if joins else None]
 
 

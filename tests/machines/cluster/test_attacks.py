@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -390,7 +391,7 @@ def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path, monkeypat
     monkeypatch.setattr(helper_process, "HELLO_S", 3.0)  # dask tries all that long where nobody listens, as at the first address
     let_in(hub, tmp_path / "good")
     stranger = certificates.make_main(tmp_path / "stranger")
-    told = list[tuple[str, dict[str, Any]]]()
+    told, found, nobody = list[tuple[str, dict[str, Any]]](), list[str](), "tls://127.0.0.1:9"
 
     class Pipe:
         def tell(self, op: str, **values: Any) -> None:
@@ -405,12 +406,14 @@ def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path, monkeypat
             protocol="tls",
             security=dask_setup.make_security(stranger),
         ) as impostor:
-            helper = Helper(Pipe(), {"folder": str(tmp_path / "good"), "main": "tls://127.0.0.1:9", "scratch": str(tmp_path)})
-            announced = [impostor.address, f"tls://127.0.0.1:{hub.port}"]
-            helper.hear({"op": "announced", "addresses": announced if with_true_one else announced[:1]})
-            return await helper._find_main()
+            helper: Any = Helper(Pipe(), {"folder": str(tmp_path / "good"), "main": nobody, "scratch": str(tmp_path)})
+            announced = [impostor.port, *([hub.port] if with_true_one else [])]
+            helper._near = SimpleNamespace(find=lambda id_: [("127.0.0.1", port) for port in announced])
+            try:
+                return await helper._find_main()
+            finally:
+                found.append(helper._main)
 
     with pytest.raises(OSError):
         asyncio.run(look(False))
-    assert told == []
-    assert asyncio.run(look(True)) and told == [("moved", {"address": f"tls://127.0.0.1:{hub.port}"})]
+    assert asyncio.run(look(True)) and told == [] and found == [nobody, f"tls://127.0.0.1:{hub.port}"]
