@@ -191,8 +191,9 @@ class SharedJob:
         chosen = self._asking.choose(self.job.id, self._ask_for(self.pieces.places[0]), machines)
         with self._lock:
             missing, able = self.missing, {each.id for each in machines}
+            wanted = {*missing}
             for task, away in [*self._away.items()]:
-                if away.place not in missing or away.machine not in able:
+                if away.place not in wanted or away.machine not in able:
                     self._take_back(task)
             for task in self._list_ahead():
                 if here and self._away[task].place == missing[0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +87,7 @@ class Simulation:
         self.case, self.goes_on, self.now_s, self.worked_s = case, goes_on, 0.0, 0.0
         draw = random.Random(17)
         self._draw, self._counts = draw, count()
-        self._coming: list[tuple[float, int, Callable[[], None]]] = []
+        self._coming: list[tuple[float, int, Callable[[], None], bool]] = []
         self.machines = {str(at): Machine(str(at), SLOW if at == 0 else draw.uniform(0.8, 1.25)) for at in range(case.helpers)}
         self._tasks: dict[str, tuple[str, Any, Callable[[TaskEnd], None]]] = {}
         self._begun: dict[str, float] = {}
@@ -95,10 +96,11 @@ class Simulation:
         """It holds what is made of each piece, in seconds at speed 1, as it was last told."""
         self.name, self.judged = str, SimpleNamespace(accept=lambda id_: None)
         outlooks = {each.id: Outlook("fits", True, case.piece_s / each.speed) for each in self.machines.values()}
-        asking: Any = SimpleNamespace(
-            choose=lambda job, request, machines: put_in_order(machines, outlooks) if in_order else [*machines],
-            find=lambda job, machine: outlooks[machine],
-        )
+        listed = [HelpingMachine(id_, id_) for id_ in self.machines]
+        self._order = [each.id for each in (put_in_order(listed, outlooks) if in_order else listed)]
+        """What machines say of a piece stays as it is, so they are put in order once."""
+        self._seen: dict[str, HelpingMachine] = {}
+        asking: Any = SimpleNamespace(choose=lambda job, request, machines: machines, find=lambda job, machine: outlooks[machine])
         self.jobs: list[tuple[SharedJob, set[str]]] = []
         wanted = [(case.able * case.pieces // case.helpers, {str(at) for at in range(case.able)})] if case.able else []
         for number, (size, able) in enumerate([*wanted, (case.pieces, {*self.machines})]):
@@ -129,29 +131,31 @@ class Simulation:
             self._after(DIES_S, self._kill)
         self._after(0.0, self._tick)
         while not all(each.pieces.complete for each, _ in self.jobs):
-            self.now_s, _, happen = heapq.heappop(self._coming)
+            self.now_s, _, happen, noticed = heapq.heappop(self._coming)
             happen()
-            self._give_away()
+            if noticed:
+                self._give_away()
         return self.now_s
 
     def _tick(self) -> None:
         self._after(self.case.piece_s / LOOKS, self._tick)
 
-    def _after(self, wait_s: float, happen: Callable[[], None]) -> None:
-        heapq.heappush(self._coming, (self.now_s + wait_s, next(self._counts), happen))
+    def _after(self, wait_s: float, happen: Callable[[], None], noticed: bool = True) -> None:
+        heapq.heappush(self._coming, (self.now_s + wait_s, next(self._counts), happen, noticed))
 
     def _give_away(self) -> None:
         """As the spreader does: what waits first, then what somebody is at."""
         for joins in (False, True):
             for at, able in self.jobs:
                 if not at.pieces.complete or at.busy:
-                    seen = [
-                        HelpingMachine(each.id, each.id, each.online, tasks=(*each.tasks,))
-                        for each in self.machines.values()
-                        if each.online
-                    ]
                     others = set[str]().union(*(each.busy for each, _ in self.jobs if each is not at))
-                    at.give_away([each for each in seen if each.id in able], others, here=False, joins=joins)
+                    at.give_away([self._see(id_) for id_ in self._order if id_ in able and self.machines[id_].online], others, False, joins)
+
+    def _see(self, id_: str) -> HelpingMachine:
+        tasks = (*self.machines[id_].tasks,)
+        if (seen := self._seen.get(id_)) is None or seen.tasks != tasks:
+            seen = self._seen[id_] = HelpingMachine(id_, id_, True, tasks=tasks)
+        return seen
 
     # The hub.
 
@@ -167,7 +171,7 @@ class Simulation:
         machine, piece, _ = self._tasks[id_]
         self._begun[id_] = self.now_s
         left_s = (self.case.piece_s * self._draw.uniform(0.8, 1.25) - self._done_s.get(piece, 0.0)) / self.machines[machine].speed
-        self._after(max(0.0, left_s), lambda: self._end(id_))
+        self._after(max(0.0, left_s), lambda: self._end(id_), noticed=False)
 
     def _end(self, id_: str) -> None:
         if id_ not in self._tasks:
@@ -224,7 +228,7 @@ def choose_none(*_: object, **__: object) -> list[Any]:
 RULES = (
     Rule("a second piece lies ready", {"AHEAD": 0}),
     Rule("the last ones are made twice", {"choose_joined": choose_none}),
-    Rule("twice only where that is sooner", {"is_done_before": lambda needed_s, other: True}),
+    Rule("twice only where that is sooner", {"find_left_s": lambda other: math.inf}),
     Rule("the soonest done comes first", options={"in_order": False}),
     Rule("what is half made goes on elsewhere", options={"goes_on": False}),
 )
@@ -251,13 +255,18 @@ def simulate(case: Case, rule: Rule | None = None) -> tuple[float, float]:
     return took_s / simulation.ideal_s, simulation.worked_s / simulation.total_s
 
 
+def count_pieces(helpers: int) -> int:
+    """Each look takes longer the more there are of both, so 200 helpers have fewer each."""
+    return helpers * (6 if helpers <= 50 else 3)
+
+
 CASES = {
-    "one ten times slower": lambda helpers: Case(helpers, 6 * helpers),
-    "and one dies each minute": lambda helpers: Case(helpers, 6 * helpers, dies=True),
-    "and a model that only a quarter has": lambda helpers: Case(helpers, 6 * helpers, able=max(2, helpers // 4)),
+    "one ten times slower": lambda helpers: Case(helpers, count_pieces(helpers)),
+    "and one dies each minute": lambda helpers: Case(helpers, count_pieces(helpers), dies=True),
+    "and a model that only a quarter has": lambda helpers: Case(helpers, count_pieces(helpers), able=max(2, helpers // 4)),
     "as many pieces as machines": lambda helpers: Case(helpers, helpers),
     "one piece alone": lambda helpers: Case(helpers, 1),
-    "pieces of half a second": lambda helpers: Case(helpers, 6 * helpers, piece_s=0.5),
+    "pieces of half a second": lambda helpers: Case(helpers, count_pieces(helpers), piece_s=0.5),
     "pieces of ten minutes, one dies each minute": lambda helpers: Case(helpers, 3 * helpers, piece_s=600.0, dies=True),
 }
 
