@@ -19,7 +19,8 @@ from app.engine.speech.text import voices
 PREFIX: Final = "sha256:"
 _NAMED: Final = re.compile(r"sha256:(?P<sha256>[0-9a-f]{64})(?P<suffix>\.[a-z0-9]{1,12})?")
 _SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,12}")
-_HERE: Final = ("image", "mask", "guide", "reference")
+_PATHS: Final = frozenset({"image", "mask", "guide", "reference", "path", "keep"})
+"""These of a request name files, of it, its voice, its cast's voices or its LoRAs."""
 _OWN: Final = {"enlarger": ENLARGERS, "control": CONTROLS, "adapter": ADAPTERS}
 """These name files that their owner has alone, but for what every Hearth has. A request that uses such a file stays where it is."""
 
@@ -105,23 +106,13 @@ def note_speaker(body: str, request: Request, folder: Path) -> None:
             voices.note_speaker(Path(voice.path), voice.transcript, of_it.get("spoken_by", ""), of_it.get("known", ()))
 
 
-def _map_paths(values: Mapping[str, Any], how: Callable[[str], str]) -> dict[str, Any]:
-    """Replace every path in the output of `to_json`."""
-    mapped = dict(values)
-    for name in _HERE:
-        if mapped.get(name):
-            mapped[name] = how(mapped[name])
-    if mapped.get("voice"):
-        mapped["voice"] = {**mapped["voice"], "path": how(mapped["voice"]["path"])}
-    if mapped.get("cast"):
-        mapped["cast"] = [
-            {**each, "voice": each.get("voice") and {**each["voice"], "path": how(each["voice"]["path"])}} for each in mapped["cast"]
-        ]
-    if mapped.get("keep"):
-        mapped["keep"] = [how(each) for each in mapped["keep"]]
-    if mapped.get("loras"):
-        mapped["loras"] = [{**each, "path": how(each["path"])} for each in mapped["loras"]]
-    return mapped
+def _map_paths(value: Any, how: Callable[[str], str], is_path: bool = False) -> Any:
+    """Replace every path in the output of `to_json`, however deep."""
+    if isinstance(value, dict):
+        return {name: _map_paths(each, how, name in _PATHS) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_map_paths(each, how, is_path) for each in value]
+    return how(value) if is_path and value else value
 
 
 def hash_file(path: Path) -> str:
