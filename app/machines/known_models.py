@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from app.machines.helping_machine import HelpingMachine
 from app.machines.hub import Hub
 from app.machines.tasks import portable_models
 from app.machines.tasks.portable import hash_file
-from app.machines.tasks.portable_models import has_model, has_other_revision, name_model, read_id
+from app.machines.tasks.portable_models import ModelFiles, has_model, has_other_revision, name_model, read_id, to_json
 
 LOOKED_S: Final = 10.0
 """After so long Hearth looks again what a model is."""
@@ -32,11 +32,14 @@ _State = tuple[tuple[str, int, int], ...]
 class _Local:
     state: _State
     """It holds the files with their sizes and times."""
-    name: str
-    body: str = ""
-    files: tuple[tuple[str, Path], ...] = ()
+    found: tuple[ModelFiles, Mapping[str, Path]] | None = None
+    """It can travel so."""
     stays: bool = False
     """True: it is a model that cannot travel."""
+
+    @property
+    def name(self) -> str:
+        return self.found[0].key if self.found is not None else ""
 
 
 class KnownModels:
@@ -64,15 +67,15 @@ class KnownModels:
     def want(self, machines: Sequence[HelpingMachine], model: str) -> None:
         """Ask the machines that lack a model, and whose owners let them, to fetch it."""
         name, now_s = self.name(model), time.monotonic()
-        local = self._local.get(model)
-        if not name or (model not in BY_ID and (local is None or local.name != name)):
+        found = local.found if (local := self._local.get(model)) is not None else None
+        if not name or (model not in BY_ID and (found is None or found[0].key != name)):
             return
+        about, files = (to_json(found[0]), found[1]) if found is not None else ({}, {})
         for each in machines:
             lacks = not has_model(each.models, name) and not has_other_revision(each.models, name)
             if lacks and each.fetches and not each.fetching and now_s - self._wanted.get((each.id, name), -WANTED_S) >= WANTED_S:
                 self._wanted[each.id, name] = now_s
-                body = json.dumps({"model": name} if local is None else {"model": name, **json.loads(local.body)})
-                self._hub.want(each.id, name, body, dict(local.files) if local is not None else {})
+                self._hub.want(each.id, name, json.dumps({"model": name, **about}), files)
 
     def is_naming(self, model: str) -> bool:
         """Tell whether the files of a model are being hashed."""
@@ -113,11 +116,8 @@ class KnownModels:
             stays = found is None
         except (OSError, Trouble):  # it was moved, or is no model (any more); the engine says so
             pass
-        local = _Local(state, "", stays=stays)
-        if found is not None:
-            local = _Local(state, found[0].key, json.dumps(portable_models.to_json(found[0])), (*found[1].items(),))
         with self._lock:
-            self._local[model] = local
+            self._local[model] = _Local(state, found, stays)
             self._hashing.discard(model)
             self._names.pop(model, None)
         self._changed()

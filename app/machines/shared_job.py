@@ -158,6 +158,8 @@ class SharedJob:
         self.where, self.here, self.since_s = where, here, time.monotonic()
         self.faults = 0
         """This computer could not read or write so many files."""
+        self.named: list[str] | None = None
+        """These machines were named to whoever waits; None: nobody is, as the job is not too large for this computer."""
         self.delivered = False
         """True: the job was delivered as a whole, with its end."""
         self._dropped = False

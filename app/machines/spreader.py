@@ -52,8 +52,6 @@ class Spreader:
         """The running job is here with its model, where other machines have no name for that (yet)."""
         self._offered: list[tuple[str, str]] = []
         """Machines could have these waiting jobs now; each comes with its model."""
-        self._named: dict[str, list[str]] = {}
-        """These machines were named for jobs too large for this computer, by job."""
         self._room = Room(keeper, hub, self._asking, self.models)
         self._thread = threading.Thread(target=self._watch, name="spreader", daemon=True)
         keeper.leaves, keeper.stops = self._room.pass_over, self._stop
@@ -148,7 +146,6 @@ class Spreader:
             elif at.where == "back" and id_ == running:
                 at.where = "here"
         self._unnamed = [each for each in self._unnamed if each[0] == running]
-        self._named = {job: names for job, names in self._named.items() if self._is_live(job)}
         self._hub.judged.tidy(self._is_live)
         if running and running not in (self._alone, *self._jobs):
             self._begin(running)
@@ -203,8 +200,7 @@ class Spreader:
                 self._keeper.give_up_lent_out(job.id)
         else:
             at.give_away(able, self._busy - at.busy, here=False, joins=joins and not whole)
-            if job.id in self._named:
-                self._say_where(at, able)
+            self._say_where(at, able)
 
     def _is_sooner_here(self, at: SharedJob, machine: str) -> bool:
         return is_sooner(at.here, self._asking.find(at.job.id, machine), time.monotonic() - at.since_s)
@@ -258,15 +254,14 @@ class Spreader:
             return
         at.give_away(idle[:1] if pieces.whole else idle, (), here=False, joins=False)
         if too_large:
-            self._named[job.id] = []
+            at.named = []
             self._say_where(at, idle)
 
     def _say_where(self, at: SharedJob, machines: Sequence[HelpingMachine]) -> None:
         """Say which machines make, or made, what is too large for this computer, when one more does."""
-        named = self._named[at.job.id]
-        if new := [each.name for each in machines if each.id in at.busy and each.name not in named]:
-            named += new
-            said = say("large.elsewhere", "Too large for this computer; runs on {names}.", names=tuple(named))
+        if at.named is not None and (new := [each.name for each in machines if each.id in at.busy and each.name not in at.named]):
+            at.named += new
+            said = say("large.elsewhere", "Too large for this computer; runs on {names}.", names=tuple(at.named))
             self._keeper.tell_lent_out(at.job.id, Note(said))
 
     def _end(self, at: SharedJob) -> None:

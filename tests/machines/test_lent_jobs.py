@@ -297,8 +297,7 @@ def test_a_job_that_is_stopped_while_it_is_given_away_goes_to_nobody(tmp_path: P
 def test_who_takes_a_job_over_is_named(tmp_path: Path) -> None:
     """Once each, though pieces come and go."""
     table, busy = Table(tmp_path), set[str]()
-    at: Any = SimpleNamespace(busy=busy, job=SimpleNamespace(id="job"))
-    table.spreader._named["job"] = []
+    at: Any = SimpleNamespace(busy=busy, job=SimpleNamespace(id="job"), named=[])
     machines = [HelpingMachine("a", "Attic"), HelpingMachine("b", "Box"), HelpingMachine("c", "Cellar")]
     for ids in ({"a"}, {"a"}, {"b"}, {"a", "b"}, set[str]()):
         busy.clear()
@@ -308,9 +307,9 @@ def test_who_takes_a_job_over_is_named(tmp_path: Path) -> None:
         "Too large for this computer; runs on Attic.",
         "Too large for this computer; runs on Attic, Box.",
     ]
-    table.state = "finished"
-    table.spreader._look()
-    assert not table.spreader._named, "it has ended"
+    at.named = None
+    table.spreader._say_where(at, machines)
+    assert len(table.told) == 2, "one that is not too large is anybody's"
 
 
 SCRIPT = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=1)
