@@ -152,6 +152,9 @@ def guard_listeners(is_known: Callable[[str], bool]) -> None:
     the machine with an id may come."""
 
     class HelperComm(tcp.TLS):
+        worker = ""
+        """This is the stream of the worker with that address, which says only what it may."""
+
         @property
         def machine(self) -> str:
             return find_machine(self.extra_info.get("peercert"))
@@ -172,7 +175,8 @@ def guard_listeners(is_known: Callable[[str], bool]) -> None:
                 content = await self.stream.read_bytes(length)
                 if not is_known(self.machine):
                     raise PermissionError
-                return parse_plain(memoryview(content))
+                message = parse_plain(memoryview(content))
+                return keep_own_words(message, self.worker) if self.worker else message
             except Exception as fault:  # whatever it is, this machine reads nothing more of it
                 self.abort()
                 raise CommClosedError(f"{type(fault).__name__} in a helper's message") from None
@@ -246,8 +250,9 @@ class MainScheduler(Scheduler):
         return super().handle_comm(comm)
 
     async def handle_stream(self, comm: Comm, extra: dict[str, Any] | None = None) -> None:
-        worker = (extra or {}).get("worker")
-        await super().handle_stream(comm if worker is None else _OwnWords(comm, worker), extra)
+        if worker := (extra or {}).get("worker"):
+            comm.worker = worker
+        await super().handle_stream(comm, extra)
 
     async def drop_machine(self, id_: str) -> None:
         """End a machine's connections now; the register no longer lets it in."""
@@ -293,26 +298,6 @@ class MainScheduler(Scheduler):
     def _hear(self, worker: str, topic: Any, msg: Any) -> None:
         if topic == EVENT_TOPIC and isinstance(msg, dict) and worker in self.workers:
             self._desk.hear(str(self.workers[worker].name), msg)
-
-
-class _OwnWords:
-    """A worker's stream, without what a worker may not say."""
-
-    def __init__(self, comm: Comm, address: str) -> None:
-        self._comm, self._address = comm, address
-
-    @property
-    def peer_address(self) -> str:
-        return str(self._comm.peer_address)
-
-    async def read(self) -> list[dict[str, Any]]:
-        return keep_own_words(await self._comm.read(), self._address)
-
-    async def close(self) -> None:
-        await self._comm.close()
-
-    def closed(self) -> bool:
-        return bool(self._comm.closed())
 
 
 class _Reporter(SchedulerPlugin):
