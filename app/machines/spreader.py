@@ -75,9 +75,6 @@ class Spreader:
         """The machines that are at something."""
         return set[str]().union(*(each.busy for each in [*self._jobs.values()]))
 
-    def _find_here(self) -> SharedJob | None:
-        return next((each for each in [*self._jobs.values()] if each.where == "here"), None)
-
     def _stop(self, job: str) -> None:
         """Take back what machines have of a job at once: the engine here may be at a long step until it is no longer the running one."""
         if (at := self._jobs.get(job)) is not None:
@@ -90,7 +87,7 @@ class Spreader:
         if machine.tasks or not is_at_work(machine):
             return None
         jobs = sorted([*self._jobs.values()], key=_by_place)
-        own = self._unnamed if self._find_here() is None else []
+        own = [] if any(each.where == "here" for each in jobs) else self._unnamed
         for job, model in [*own, *((each.job.id, each.pieces.request.model) for each in jobs), *self._offered]:
             name, outlook, title = self.models.name(model), self._asking.find(job, machine.id), catalog.name_model(model)
             said = explain_unused(machine, name, title, outlook) if name else explain_staying(title) if self.models.stays(model) else None
