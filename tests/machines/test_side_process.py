@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
-from app.machines import side_process
 from app.machines.side_process import Pipe, SideProcess
 from tests.support.waiting import WAIT_S
 
@@ -35,7 +36,7 @@ class Table:
         self.started, self.told = SimpleQueue[Process](), SimpleQueue[str]()
         self.wait_s: float | None = 0.0
         self.refusals = 0
-        monkeypatch.setattr(side_process.multiprocessing.get_context("spawn"), "Process", self._make)
+        monkeypatch.setattr(multiprocessing.get_context("spawn"), "Process", self._make)
         self._number = 0
         self.side = SideProcess(
             "module", lambda: {"number": self._number}, folder / "log", self._hear, self._end, lambda side: self.told.put("again")
@@ -73,7 +74,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
 
 def end(process: Process, *words: str) -> None:
     """Say something, and end."""
-    with side_process.Connection(process.connection) as connection:
+    with Connection(process.connection) as connection:
         for word in words:
             Pipe(connection).tell(word)
 
