@@ -241,7 +241,8 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     async with desk.scheduler:
         own = f"tls://{arguments['host'] or '127.0.0.1'}:{desk.scheduler.port}"
         async with Client(own, security=security, asynchronous=True, set_as_default=False, name="hearth") as desk.client:
-            hears = {"submit": desk.submit, "ask": desk.ask, "want": desk.want, "stop": desk.stop, "drop": desk.drop, "close": closing.set}
+            named = (desk.submit, desk.ask, desk.want, desk.stop, desk.drop)
+            hears: dict[str, Any] = {**{each.__name__: each for each in named}, "close": closing.set}
             pipe.listen(lambda message: hears[message.pop("op")](**message))
             pipe.tell("listening", port=desk.scheduler.port)
             await closing.wait()
