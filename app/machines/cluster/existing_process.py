@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from distributed import Client
 
-from app.engine.keeper.disk_room import ROOM_BYTES
 from app.machines.cluster import dask_setup, existing_worker
 from app.machines.cluster.dask_setup import take_foreign
-from app.machines.cluster.main_process import FILE_NAME, RESULT_BYTES, RESULTS_MOST
+from app.machines.cluster.main_process import RESULT_BYTES, Arriving, write_block
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.side_process import Pipe
@@ -190,16 +189,13 @@ def name_machine(worker: str) -> str:
 def keep_files(folder: Path, end: Any) -> tuple[Any, dict[str, str]]:
     """Write what a task made, and return its last event; None if it is nothing that a task makes, or there is no room for it."""
     event, files = (end.get("event"), end.get("files")) if isinstance(end, Mapping) else (None, None)
-    if not isinstance(files, Mapping) or len(files) > RESULTS_MOST:
+    if not isinstance(files, Mapping):
         return None, {}
-    if not all(FILE_NAME.fullmatch(str(name)) and isinstance(content, bytes) for name, content in files.items()):
-        return None, {}
-    total = sum(len(content) for content in files.values())
     folder.mkdir(parents=True, exist_ok=True)
-    if total > RESULT_BYTES or shutil.disk_usage(folder).free < total + ROOM_BYTES:
+    arriving = Arriving(folder, RESULT_BYTES)
+    if any("refused" in write_block(arriving, {"name": name, "offset": 0, "data": content}) for name, content in files.items()):
+        shutil.rmtree(folder)
         return None, {}
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
     return event, {name: str(folder / name) for name in files}
 
 
