@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
@@ -15,7 +14,7 @@ from app.base import atomic_write
 from app.base.paths import Home
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.machines.joining.certificates import Identity, identity_in
+from app.machines.joining.certificates import Identity, identity_in, write_secret
 from app.machines.joining.code import PORT_MOST
 
 PATIENCE_S: Final = 10.0
@@ -92,8 +91,7 @@ def _copy(given: Path, target: Path) -> None:
                 fault=fault.strerror or str(fault),
             )
         ) from fault
-    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
+    write_secret(target, content)
 
 
 def _greet(identity: Identity, host: str, port: int, address: str) -> None:

@@ -74,8 +74,8 @@ def make_main(folder: Path) -> Identity:
         .add_extension(_usage(signs_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    _write_secret(authority_key, _pem(key))
-    _write_secret(made.key, _pem(own))
+    write_secret(authority_key, _pem(key))
+    write_secret(made.key, _pem(own))
     made.authority.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     atomic_write.write_text(made.certificate, _sign(authority, key, own.public_key(), MAIN_NAME, MAIN))
     return made
@@ -85,7 +85,7 @@ def make_request(folder: Path) -> str:
     """Make a helper's key, which never leaves it, and the request to sign it."""
     key = _make_key()
     folder.mkdir(parents=True, exist_ok=True)
-    _write_secret(identity_in(folder).key, _pem(key))
+    write_secret(identity_in(folder).key, _pem(key))
     request = x509.CertificateSigningRequestBuilder().subject_name(_name_of("Hearth helper")).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
@@ -197,7 +197,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
-def _write_secret(path: Path, content: bytes) -> None:
+def write_secret(path: Path, content: bytes) -> None:
     """Write a file that only its owner may read, from the first moment on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
