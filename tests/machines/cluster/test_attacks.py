@@ -410,7 +410,7 @@ def test_a_forged_announcement_leads_nowhere(hub: Hub, tmp_path: Path, monkeypat
             announced = [impostor.port, *([hub.port] if with_true_one else [])]
             helper._near = SimpleNamespace(find=lambda id_: [("127.0.0.1", port) for port in announced])
             try:
-                return await helper._find_main()
+                return bool(await helper._find_main())
             finally:
                 found.append(helper._main)
 

@@ -44,7 +44,7 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guest]:
     guest._keeper.close()
 
 
-NOTHING = {"event": None, "files": {}}
+NOTHING: dict[str, object] = {"event": None, "files": {}}
 
 
 def begin(guest: Guest, attempt: str) -> tuple[threading.Thread, list[object]]:
