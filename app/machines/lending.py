@@ -26,7 +26,6 @@ from app.machines import lent_tasks
 from app.machines.joining.join import find_membership, leave, name_url
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lent_tasks import LentTasks
-from app.machines.outlook import Foresight
 from app.machines.side_process import HELPER, Message, SideProcess
 from app.machines.wanted_models import WantedModels
 
@@ -74,7 +73,6 @@ class Lending:
         self._by_owner = paused
         self._again_s: float | None = AGAIN_S
         self._models = WantedModels(keeper, downloads or Downloads(keeper.home, line_wait_s=LINE_WAIT_S), self._tell, fetches)
-        self._foresight = Foresight(keeper, self._models.find)
         self._tasks = LentTasks(keeper, self._models.find, self._note_task)
         self._closing = threading.Event()
         self._tidied_s = -math.inf
@@ -192,11 +190,10 @@ class Lending:
                 self._tasks.clear(message["id"])
 
     def _note_task(self, request: Request, end: Event | None) -> None:
-        """Show what is done for the other machine, and learn from its end."""
+        """Show what is done for the other machine."""
         if end is None:
             self._set(doing=request.words)
         else:
-            self._foresight.note(request, end)
             self._set(doing="", done=self.state.done + isinstance(end, Finished))
 
     def _describe_refusal(self, message: Message) -> Sentence | None:
@@ -212,7 +209,7 @@ class Lending:
         )
 
     def _answer(self, question: str, body: str) -> None:
-        self._tell("answer", question=question, answer=self._foresight.answer(body))
+        self._tell("answer", question=question, answer=self._tasks.foresight.answer(body))
 
     def _send_facts(self, left: bool = False) -> None:
         """Tell the main machine what it may know of this one: its card, its memory, and the models that are here. `left`: it does not come

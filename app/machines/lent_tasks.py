@@ -21,6 +21,7 @@ from app.engine.jobs.request import Request
 from app.engine.jobs.tasks import is_lent, name_lent
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.text import voices
+from app.machines.outlook import Foresight
 from app.machines.tasks import event_json, fetched_files, portable
 from app.machines.tasks.begun import list_begun, put_into
 from app.machines.wanted_models import SentModels
@@ -54,6 +55,8 @@ class LentTasks:
     ) -> None:
         """`find_model`: what a model that the main machine names is called here. `note` is called when a task begins, and with its end."""
         self._keeper, self._find_model, self._note = keeper, find_model, note
+        self.foresight = Foresight(keeper, find_model)
+        """It learns from each task."""
         self._latest: dict[str, Attempt] = {}
         """These have not ended; each goes by its task."""
         self._turn = threading.Lock()
@@ -125,7 +128,9 @@ class LentTasks:
                 return
             with suppress(OSError):  # then it begins anew
                 put_into(self._keeper.folder(name_lent(task)), body, _fetched(self._keeper.home))
-            self._note(request, self._follow(task, request, attempt))
+            end = self._follow(task, request, attempt)
+            self.foresight.note(request, end)
+            self._note(request, end)
 
     def _follow(self, task: str, request: Request, attempt: Attempt) -> Event | None:
         """Tell the events of a task, and now and then what is made of it so far; return its end."""

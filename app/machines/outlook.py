@@ -222,7 +222,7 @@ class Foresight:
         self._paces: dict[str, float] = {}
         """A model does so much work in a second: in steps times pixels, or in frames."""
 
-    def note(self, request: Request, event: Event) -> None:
+    def note(self, request: Request, event: Event | None) -> None:
         """Learn from the end of a task."""
         if isinstance(event, Finished) and 0 < event.rate < math.inf:
             self._paces[request.model] = event.rate * kind_of(request).weigh_step(request, catalog.find(request.model))

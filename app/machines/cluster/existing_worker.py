@@ -15,12 +15,10 @@ from typing import Any, Final
 from app.base import atomic_write, paths
 from app.base.paths import Home
 from app.base.trouble import Trouble
-from app.engine.jobs.events import Event, Failed
-from app.engine.jobs.request import Request
+from app.engine.jobs.events import Failed
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import LINE_WAIT_S, Downloads
 from app.machines.lent_tasks import LentTasks
-from app.machines.outlook import Foresight
 from app.machines.tasks import event_json, fetched_files
 from app.machines.wanted_models import WantedModels
 
@@ -39,8 +37,7 @@ class Guest:
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
         self._keeper = Keeper(Home(folder / "hearth", paths.home().models))
         models = WantedModels(self._keeper, Downloads(self._keeper.home, line_wait_s=LINE_WAIT_S), lambda op, **values: None, allowed=False)
-        self._models, self._foresight = models, Foresight(self._keeper, models.find)
-        self._tasks = LentTasks(self._keeper, models.find, self._note)
+        self._models, self._tasks = models, LentTasks(self._keeper, models.find)
         self._stopped = deque[str](maxlen=STOPPED_MOST)
         """These attempts at tasks were stopped, also before Dask had them begun here, which it may never do."""
 
@@ -55,7 +52,7 @@ class Guest:
         }
 
     def answer(self, body: str) -> Mapping[str, Any] | None:
-        return self._foresight.answer(body)
+        return self._tasks.foresight.answer(body)
 
     def carry_out(
         self, task: str, attempt: str, body: str, files: Mapping[str, bytes], tell: Callable[[dict[str, Any]], None]
@@ -94,10 +91,6 @@ class Guest:
                 raise fetched_files.odd_files()
             with atomic_write.replacing(folder / sha256) as unfinished:
                 unfinished.write_bytes(content)
-
-    def _note(self, request: Request, end: Event | None) -> None:
-        if end is not None:
-            self._foresight.note(request, end)
 
 
 def find_guest(worker: Any) -> Guest:
