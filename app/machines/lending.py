@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from app.machines.joining.join import find_membership, leave, name_url
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lent_tasks import LentTasks
 from app.machines.side_process import HELPER, Message, SideProcess
-from app.machines.wanted_models import WantedModels
+from app.machines.wanted_models import Fetching, WantedModels
 
 TICK_S: Final = 0.2
 FACTS_S: Final = 5.0
@@ -222,7 +222,7 @@ class Lending:
             "paused": self.state.paused,
             "fetches": self._models.allowed and not self._by_owner,
             "fetching": fetching.name if fetching.under_way else "",
-            "fetched": fetching.done_bytes / fetching.total_bytes if fetching.total_bytes else 0.0,
+            "fetched": fetching.share,
             "lack": fetching.lack,
             "left": left,
         }
@@ -230,12 +230,10 @@ class Lending:
 
     def _note_fetching(self) -> bool:
         """Show how far a model is; tell whether it has come or not come, which the main machine waits for."""
-        now, before = self._models.fetching, self.state
-        title = now.title if now.under_way else ""
-        fetched = round(now.done_bytes / now.total_bytes, 2) if now.total_bytes else 0.0
-        if (title, fetched, now.said) != (before.fetching, before.fetched, before.lacked):
-            self._set(fetching=title, fetched=fetched, lacked=now.said)
-        return title != before.fetching
+        now, before = self._models.fetching, self.state.fetching
+        if replace(now, done_bytes=0) != replace(before, done_bytes=0) or round(now.share, 2) != round(before.share, 2):
+            self._set(fetching=now)
+        return (now.under_way, now.title) != (before.under_way, before.title)
 
     def _tell(self, op: str, **values: Any) -> None:
         self._side.tell(op, **values)
@@ -265,12 +263,8 @@ class LendingState:
     """It says why it is not online."""
     removed: bool = False
     """True: the main machine removed it, so that only a new code helps."""
-    fetching: str = ""
-    """The model with this title is fetched for the other machine."""
-    fetched: float = 0.0
-    """This share of that model has arrived."""
-    lacked: Sentence | None = None
-    """It says why the last one did not come."""
+    fetching: Fetching = field(default_factory=Fetching)
+    """It is the model that is fetched for the other machine, or was last."""
 
     @property
     def paused(self) -> bool:
@@ -298,13 +292,13 @@ def describe_state(state: LendingState) -> Sentence:
         return say("lend.offline", "{name} cannot be reached now. This computer keeps trying.", name=state.main)
     if state.doing:
         return say("lend.doing", "Working for {name}: {words}", name=state.main, words=" ".join(state.doing.split())[:80])
-    if state.fetching:
+    if state.fetching.under_way:
         return say(
             "lend.fetching",
             "Fetching {model} for {name}: {percent} %",
-            model=state.fetching,
+            model=state.fetching.title,
             name=state.main,
-            percent=int(100 * state.fetched),
+            percent=int(100 * state.fetching.share),
         )
     if state.pause is not None:
         return state.pause

@@ -174,6 +174,11 @@ class Fetching:
     said: Sentence | None = None
     """It tells the owner the same."""
 
+    @property
+    def share(self) -> float:
+        """So much of it has arrived."""
+        return self.done_bytes / self.total_bytes if self.total_bytes else 0.0
+
 
 class WantedModels:
     """One model at a time. Any thread may call."""

@@ -176,6 +176,6 @@ def lending_view(lending: Lending, spoken: Language) -> LendingView:
         "paused": lending.paused_by_owner,
         "removed": state.removed,
         "fetches": lending.fetches,
-        "lacked": translate(state.lacked, spoken) if state.lacked is not None else "",
+        "lacked": translate(state.fetching.said, spoken) if state.fetching.said is not None else "",
         "done": state.done,
     }
