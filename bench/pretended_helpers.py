@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from app.engine.jobs.events import Finished
-from app.machines.side_process import Message, Pipe
+from app.machines.pipe import Message, Pipe
 from app.machines.tasks import event_json
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from app.machines.joining.endpoint import Pairing
 from app.machines.joining.register import Machine, Register, clean_name
 from app.machines.joining.versions import explain_refusal, read_versions
 from app.machines.nearby import Announcement
-from app.machines.side_process import AGAIN_S, EXISTING, MAIN, Message, SideProcess
+from app.machines.pipe import Message
+from app.machines.side_process import AGAIN_S, EXISTING, MAIN, SideProcess
 from app.machines.tasks import event_json
 from app.machines.tasks.portable import Portable
 

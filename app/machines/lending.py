@@ -26,7 +26,8 @@ from app.machines import lent_tasks
 from app.machines.joining.join import find_membership, leave, name_url
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
 from app.machines.lent_tasks import LentTasks
-from app.machines.side_process import HELPER, Message, SideProcess
+from app.machines.pipe import Message
+from app.machines.side_process import HELPER, SideProcess
 from app.machines.wanted_models import Fetching, WantedModels
 
 TICK_S: Final = 0.2

@@ -1,23 +1,22 @@
-"""A machines process beside the keeper's, started again whenever it ends; and the JSON that both speak over a pipe. Imports no dask itself."""
+"""A machines process beside the keeper's, started again whenever it ends. Imports no dask itself."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import json
 import logging
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
 from app.engine.keeper.worker import redirect_output
 from app.launcher import slot_lock
+from app.machines.pipe import Message, Pipe
 
 MAIN: Final = "app.machines.cluster.main_process"
 EXISTING: Final = "app.machines.cluster.existing_process"
@@ -26,37 +25,7 @@ LOG_BYTES: Final = 1 << 20
 LOOKED_AT_LOG_S: Final = 10.0
 AGAIN_S: Final = 1.0
 """A machines process that ended is started again after this wait."""
-Message = dict[str, Any]
 _log = logging.getLogger("hearth.machines")
-
-
-class Pipe:
-    """One end of it: messages as JSON, each with its `op`."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection, self._sending = connection, threading.Lock()
-
-    def tell(self, op: str, **values: Any) -> None:
-        """Any thread may call. What a dying process misses, the next one is told."""
-        with self._sending, contextlib.suppress(OSError, ValueError):
-            self._connection.send_bytes(json.dumps({"op": op, **values}).encode())
-
-    def receive(self) -> Iterator[Message]:
-        """Yield what the other side says until it is gone."""
-        with contextlib.suppress(EOFError, OSError), self._connection:
-            while True:
-                yield json.loads(self._connection.recv_bytes())
-
-    def listen(self, hear: Callable[[Message], None]) -> None:
-        """Have the running event loop hear what the keeper says. When that is gone, so is all that this process works for."""
-        loop = asyncio.get_running_loop()
-
-        def receive() -> None:
-            for message in self.receive():
-                loop.call_soon_threadsafe(hear, message)
-            os._exit(0)
-
-        threading.Thread(target=receive, name="machines-pipe", daemon=True).start()
 
 
 class SideProcess:

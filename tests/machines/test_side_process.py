@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from app.machines.side_process import Pipe, SideProcess
+from app.machines.pipe import Pipe
+from app.machines.side_process import SideProcess
 from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes have no file numbers there")

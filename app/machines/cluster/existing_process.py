@@ -22,7 +22,7 @@ from app.machines.cluster.dask_setup import take_foreign
 from app.machines.cluster.main_process import RESULT_BYTES, Arriving, write_block
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.machines.side_process import Pipe
+from app.machines.pipe import Pipe
 
 MESSAGE_BYTES: Final = RESULT_BYTES + (1 << 20)
 """Results come whole; this cluster is its owner's, who lets Hearth in."""

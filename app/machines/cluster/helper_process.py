@@ -30,7 +30,7 @@ from app.machines.joining.certificates import identity_in, read_authority, read_
 from app.machines.joining.join import move, name_url
 from app.machines.joining.versions import read_versions
 from app.machines.nearby import Nearby
-from app.machines.side_process import Message, Pipe
+from app.machines.pipe import Message, Pipe
 from app.machines.tasks import event_json, fetched_files
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 30.0

@@ -22,7 +22,7 @@ from app.machines.cluster.work import run_task
 from app.machines.joining.certificates import identity_in
 from app.machines.joining.register import Register
 from app.machines.joining.versions import find_difference, parse_versions, read_versions
-from app.machines.side_process import Pipe
+from app.machines.pipe import Pipe
 from app.machines.tasks.begun import BYTES_MOST, is_name
 
 RESULT_BYTES: Final = 1 << 30

@@ -17,7 +17,7 @@ pytest.importorskip("distributed", reason="the extra machines is not installed")
 from app.machines.cluster import main_process
 from app.machines.cluster.dask_setup import name_address, take_foreign
 from app.machines.cluster.scheduler import find_machine, keep_own_words, list_operations
-from app.machines.side_process import Pipe
+from app.machines.pipe import Pipe
 from tests.support.other_functions import set_in
 
 process: Any = main_process
