@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,18 +74,6 @@ class _Given:
     """The machine reported this step last."""
 
 
-@dataclass(slots=True)
-class _State:
-    port: int = 0
-    online: set[str] = field(default_factory=set)
-    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    given: dict[str, _Given] = field(default_factory=dict)
-    refused: dict[str, Sentence | None] = field(default_factory=dict)
-    """Each says why a machine may not come, until it does."""
-    workers: dict[str, Machine] = field(default_factory=dict)
-    """They belong to the cluster that is used beside the paired machines."""
-
-
 class Hub:
     """Any thread may call; what is told comes in a thread of its own."""
 
@@ -95,7 +83,15 @@ class Hub:
         make_main(self._folder)
         self.register = Register(self._folder)
         self._lock, self._listening = threading.RLock(), threading.Event()
-        self._state, self.judged = _State(port=read_port(self._folder)), Judged()
+        self.port, self.judged = read_port(self._folder), Judged()
+        self._online = set[str]()
+        self._facts = dict[str, dict[str, Any]]()
+        self._given = dict[str, _Given]()
+        """Each task goes by its id."""
+        self._refused = dict[str, Sentence | None]()
+        """Each says why a machine may not come, until it does."""
+        self._workers = dict[str, Machine]()
+        """They belong to the cluster that is used beside the paired machines."""
         self._pairing: Pairing | None = None
         self._cluster_side: SideProcess | None = None
         self.id = read_authority(self._folder)
@@ -124,10 +120,6 @@ class Hub:
         return self._home.scratch / "machines" / "incoming"
 
     @property
-    def port(self) -> int:
-        return self._state.port
-
-    @property
     def pid(self) -> int | None:
         """Of the machines process."""
         return self._side.pid
@@ -136,31 +128,31 @@ class Hub:
         """List those that were let in; drop who no longer is, as `hearth machines remove` says in another process."""
         with self._lock:
             known = [*self.register.list_machines(), *self._list_workers()]
-            for removed in self._state.online - {each.id for each in known}:
-                self._state.online.discard(removed)
+            for removed in self._online - {each.id for each in known}:
+                self._online.discard(removed)
                 self._side.tell("drop", machine=removed)
             tasks = defaultdict[str, list[str]](list)
-            for task, given in self._state.given.items():
+            for task, given in self._given.items():
                 tasks[given.machine].append(task)
-            return [self._describe(each, tasks.get(each.id, []) if each.id in self._state.online else []) for each in known]
+            return [self._describe(each, tasks.get(each.id, []) if each.id in self._online else []) for each in known]
 
     def _list_workers(self) -> list[Machine]:
         """List the cluster's workers, with those that have just gone; or itself while it has none, as somebody waits for it."""
         if self.cluster is None:
             return []
-        now_s, online = time.time(), self._state.online
-        shown = [each for each in self._state.workers.values() if each.id in online or now_s - each.since_s < GONE_S]
+        now_s, online = time.time(), self._online
+        shown = [each for each in self._workers.values() if each.id in online or now_s - each.since_s < GONE_S]
         return shown or [Machine(CLUSTER_ID, clean_name(self.cluster.address), 0.0)]
 
     def _describe(self, machine: Machine, tasks: Sequence[str]) -> HelpingMachine:
         """Build it at once: there may be hundreds, and they are listed several times a second."""
-        id_, state, judged = machine.id, self._state, self.judged
-        first = state.given[tasks[0]] if tasks else None
-        in_cluster = id_ in state.workers or id_ == CLUSTER_ID
+        id_, judged = machine.id, self.judged
+        first = self._given[tasks[0]] if tasks else None
+        in_cluster = id_ in self._workers or id_ == CLUSTER_ID
         return HelpingMachine(
             id=id_,
             name=machine.name,
-            online=id_ in state.online,
+            online=id_ in self._online,
             resting=machine.resting,
             left=machine.left,
             tasks=tuple(tasks),
@@ -170,14 +162,14 @@ class Hub:
             silent=first is not None and judged.is_silent(id_),
             done=judged.done[id_],
             failed=judged.failed.get(id_),
-            refused=state.refused.get(id_),
+            refused=self._refused.get(id_),
             cluster=clean_name(self.cluster.address) if self.cluster is not None and in_cluster else "",
-            **state.facts.get(id_, {}),
+            **self._facts.get(id_, {}),
         )
 
     def name(self, id_: str) -> str:
         """Return what a machine is called; "" if it is no longer known."""
-        known = self.register.find(id_) or self._state.workers.get(id_)
+        known = self.register.find(id_) or self._workers.get(id_)
         return known.name if known is not None else ""
 
     # Joining.
@@ -206,7 +198,7 @@ class Hub:
 
     def remove(self, id_: str) -> None:
         """Revoke a machine: its connections end now, and what it had goes elsewhere. With one of the cluster's workers all of them go."""
-        if id_ in self._state.workers or id_ == CLUSTER_ID:
+        if id_ in self._workers or id_ == CLUSTER_ID:
             self._leave_cluster()
             return
         self.register.remove(id_)
@@ -222,8 +214,8 @@ class Hub:
     def let_rest(self, id_: str, resting: bool) -> None:
         """Give a machine no work; what it has comes back, for who gave it looks at the list. A cluster's worker rests until this Hearth ends."""
         with self._lock:
-            if worker := self._state.workers.get(id_):
-                self._state.workers[id_] = replace(worker, resting=resting)
+            if worker := self._workers.get(id_):
+                self._workers[id_] = replace(worker, resting=resting)
                 return
         self.register.let_rest(id_, resting)
 
@@ -243,14 +235,14 @@ class Hub:
         """Give a task to a machine, which gets it once it is there; a second one with its id is the same. `end` is called once, unless it is
         stopped before. `why` is shown beside the machine. `begun` is called with each file from which another machine would go on."""
         with self._lock:
-            if id_ in self._state.given:
+            if id_ in self._given:
                 return
             self.judged.hear(machine)
-            self._state.given[id_] = _Given(portable, machine, tell, end, why, begun)
+            self._given[id_] = _Given(portable, machine, tell, end, why, begun)
             self._send(id_)
 
     def _send(self, id_: str) -> None:
-        portable, machine = self._state.given[id_].portable, self._state.given[id_].machine
+        portable, machine = self._given[id_].portable, self._given[id_].machine
         files = {sha256: str(path) for sha256, path in portable.files.items()}
         self._find_side(machine).tell(
             "submit", id_=id_, body=portable.body, files=files, machine=machine, incoming=str(self._incoming / id_)
@@ -271,7 +263,7 @@ class Hub:
     def stop(self, id_: str) -> None:
         """Forget a task, and stop it where it runs."""
         with self._lock:
-            if (given := self._state.given.pop(id_, None)) is not None:
+            if (given := self._given.pop(id_, None)) is not None:
                 self._find_side(given.machine).tell("stop", id_=id_)
 
     def close(self) -> None:
@@ -284,59 +276,59 @@ class Hub:
     # The machines process.
 
     def _describe_main(self) -> Message:
-        return {"folder": str(self._folder), "host": self._host, "port": self._state.port}
+        return {"folder": str(self._folder), "host": self._host, "port": self.port}
 
     def _find_side(self, machine: str) -> SideProcess:
         """Return the process that reaches a machine."""
-        return self._cluster_side if self._cluster_side is not None and machine in self._state.workers else self._side
+        return self._cluster_side if self._cluster_side is not None and machine in self._workers else self._side
 
     def _side_ended(self) -> float:
         with self._lock:
-            self._state.online &= self._state.workers.keys()
+            self._online &= self._workers.keys()
         return AGAIN_S
 
     def _cluster_ended(self) -> float:
         """It died, or the scheduler is away: whoever gave it tasks takes them back from machines that are not there."""
         with self._lock:
-            self._state.online -= self._state.workers.keys()
-            self._state.refused.pop(CLUSTER_ID, None)
+            self._online -= self._workers.keys()
+            self._refused.pop(CLUSTER_ID, None)
             if self.cluster is None:  # it is used no more
-                self._state.workers.clear()
+                self._workers.clear()
         return AGAIN_S
 
     def _send_again(self, side: SideProcess) -> None:
         """Give another process the tasks that have not ended: the list here is the truth."""
         with self._lock:
-            for id_ in [id_ for id_, given in self._state.given.items() if self._find_side(given.machine) is side]:
+            for id_ in [id_ for id_, given in self._given.items() if self._find_side(given.machine) is side]:
                 self._send(id_)
 
     def _hear(self, message: Message) -> None:
-        given = self._state.given.get(message.get("id", ""))
+        given = self._given.get(message.get("id", ""))
         if given is not None:
             self.judged.hear(given.machine)
         match message["op"]:
             case "connected":
-                self._state.refused[CLUSTER_ID] = NO_WORKERS
+                self._refused[CLUSTER_ID] = NO_WORKERS
             case "listening":
-                self._state.port = message["port"]
+                self.port = message["port"]
                 with suppress(OSError):
                     keep_port(self._folder, message["port"])
                 self._listening.set()
             case "busy":
-                self._state.port = 0  # another program has it; helpers that know the old one have to be paired again
+                self.port = 0  # another program has it; helpers that know the old one have to be paired again
             case "machine":
                 self._note_machine(message["machine"], message["online"], message.get("name"))
             case "versions":
                 refused = explain_refusal(read_versions(), message["versions"]) if message["versions"] else NO_HEARTH
-                self._state.refused[message["machine"]] = refused
+                self._refused[message["machine"]] = refused
             case "late":
-                self._state.refused[message["machine"]] = LATE
+                self._refused[message["machine"]] = LATE
             case "facts":
-                self._state.refused.pop(message["machine"], None)
+                self._refused.pop(message["machine"], None)
                 facts = read_facts(message["facts"])
                 if facts.pop("left"):
                     self.register.note_left(message["machine"])
-                self._state.facts[message["machine"]] = facts
+                self._facts[message["machine"]] = facts
             case "answer":
                 self._answered(message["machine"], message["question"], message["answer"])
             case "event" if given is not None:
@@ -358,11 +350,11 @@ class Hub:
         """`name`: of a cluster's worker, which no register has."""
         with self._lock:
             if name is not None:
-                before = self._state.workers.get(id_)
-                self._state.workers[id_] = Machine(id_, clean_name(name), time.time(), before is not None and before.resting)
-            (self._state.online.add if online else self._state.online.discard)(id_)
+                before = self._workers.get(id_)
+                self._workers[id_] = Machine(id_, clean_name(name), time.time(), before is not None and before.resting)
+            (self._online.add if online else self._online.discard)(id_)
             if online:
-                self._state.refused.pop(id_, None)
+                self._refused.pop(id_, None)
                 self.judged.hear(id_)
 
     def _read_event(self, message: Message) -> Event | None:
@@ -379,7 +371,7 @@ class Hub:
 
     def _end(self, message: Message) -> None:
         with self._lock:
-            given = self._state.given.pop(message["id"], None)
+            given = self._given.pop(message["id"], None)
         event = event_json.from_json(message["event"])
         if given is not None:
             files = {name: Path(path) for name, path in message["files"].items()}

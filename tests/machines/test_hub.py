@@ -75,10 +75,10 @@ def test_a_list_goes_over_the_tasks_once(hub: Hub) -> None:
 
         __iter__ = None  # type: ignore[assignment]
 
-    hub._state.given, ids = Given(), [f"{number:032x}" for number in range(20)]
+    hub._given, ids = Given(), [f"{number:032x}" for number in range(20)]
     for id_ in ids:
         hub.register.add(id_, "box")
-        hub._state.online.add(id_)
+        hub._online.add(id_)
     for task, id_ in (("a", ids[3]), ("b", ids[5]), ("c", ids[3])):
         hub.submit(task, Portable("{}", {}, task), id_, lambda machine, event: None, lambda end: None)
     found = {each.id: (each.tasks, each.doing) for each in hub.list_machines() if each.tasks}
@@ -157,7 +157,7 @@ def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: 
     hub, id_ = Hub(home(tmp_path).create(), "127.0.0.1"), "1" * 32
     try:
         hub.register.add(id_, "box")
-        hub._state.online.add(id_)
+        hub._online.add(id_)
         assert is_at_work(hub.list_machines()[0])
         hub.submit("t", Portable("{}", {}, "a ball"), id_, lambda machine, event: None, lambda end: None)
         now_s = [time.monotonic() + helping_machine.SILENT_S + 1]

@@ -207,7 +207,7 @@ def test_a_machine_that_another_process_removed_is_dropped(hub: Hub, tmp_path: P
                 await asyncio.wait_for(stream.read(), WAIT_S)
 
     asyncio.run(stay())
-    until(lambda: id_ not in hub._state.online)
+    until(lambda: id_ not in hub._online)
 
 
 def test_other_versions_are_refused_with_what_the_main_machine_has(hub: Hub, tmp_path: Path) -> None:
