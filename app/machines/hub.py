@@ -210,6 +210,7 @@ class Hub:
             side, self.cluster, self._cluster_side = self._cluster_side, None, None
         if side is not None:
             side.close()
+            self._cluster_ended()  # its process may be waited for just now
 
     def let_rest(self, id_: str, resting: bool) -> None:
         """Give a machine no work; what it has comes back, for who gave it looks at the list. A cluster's worker rests until this Hearth ends."""

@@ -63,6 +63,15 @@ def test_a_worker_that_answered_late_gets_work_once_it_has(hub: Hub, tmp_path: P
         assert hub.list_machines()[0].refused is None
 
 
+def test_a_cluster_that_is_left_between_two_of_its_processes_leaves_nobody(hub: Hub, tmp_path: Path) -> None:
+    hub.cluster, hub._cluster_side = Cluster("tls://here:1", tmp_path), Side("", None, tmp_path, lambda message: None)  # type: ignore[assignment]
+    hub._hear({"op": "machine", "machine": "1" * 32, "name": "w", "online": True})
+    hub._cluster_ended()
+    assert hub.name("1" * 32) == "w", "it comes back"
+    hub.remove("1" * 32)
+    assert hub.list_machines() == [] and hub.name("1" * 32) == ""
+
+
 def test_a_list_goes_over_the_tasks_once(hub: Hub) -> None:
     """It took 21 ms of processor time for 200 machines with 400 tasks, several times a second."""
 
