@@ -8,6 +8,7 @@ from typing import Any, Final
 from app.base.sentence import Value, say
 from app.compat.planning.memory_formulas import (
     MIB,
+    SCORES_AT_LEAST,
     SCRATCH_BYTES,
     SMALLEST_TILE_PIXELS,
     TILE_PIXELS,
@@ -18,6 +19,7 @@ from app.compat.planning.memory_formulas import (
     too_much,
     usable_bytes,
     vae_bytes,
+    work_bytes,
 )
 from app.compat.planning.options import LEARNED_HERE, FieldDecision, Option, Situation, decide_field
 from app.compat.planning.precision_fields import decide_precision, make_room, without_codec
@@ -105,11 +107,12 @@ def keep_layers(
     """Let as many layers of a voice or a denoiser stay on the card as fit, where the others are sent for each row or step."""
     need = situation.need
     part = next((pair for pair in zip(need.parts, how, strict=True) if pair[0].role in ("speech", "denoiser")), None)
-    if part is None or moved.option != "group" or quantisation != "none":
+    if part is None or moved.option != "group" or (quantisation != "none" and need.kind != "picture"):
         return how, moved
-    # For attention's scores, which get a quarter of what is left, and for wide copies and results where a card computes wider than it stores.
-    spare = SCRATCH_BYTES[need.kind] // 2 * (1 + 2 * (need.kind == "picture" and part[1].storage != part[1].compute))
-    room = usable_bytes(situation.hardware) - needed_bytes(need, how, quantisation, "group", SMALLEST) - spare
+    # For attention's scores, which get a quarter of what is left, and for unpacked or wide copies and wide results where a card computes so.
+    widens = need.kind == "picture" and (quantisation != "none" or part[1].storage != part[1].compute)
+    beside = SCRATCH_BYTES[need.kind] // 2 * (1 + 2 * widens) + work_bytes(need, *part, quantisation) + SCORES_AT_LEAST
+    room = usable_bytes(situation.hardware) - resident_bytes(need, how, quantisation, "group", part[0]) - beside
     if any("offload/none" in each.fallback.against for each in situation.learned):
         room //= 2  # memory ran out although all of it should have fit
     whole = part_bytes(*part, quantisation)

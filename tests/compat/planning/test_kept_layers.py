@@ -1,4 +1,4 @@
-"""SDXL on a card of 6 GB: as much of its denoiser stays on the card as fits, which the plan tells and the forecast counts."""
+"""A denoiser on a card of 6 GB: as much of it stays on the card as fits, which the plan tells and the forecast counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import decide
-from app.compat.planning.memory_formulas import GIB, held_bytes, part_bytes, peak_bytes, usable_bytes
+from app.compat.planning.memory_formulas import GIB, held_bytes, part_bytes, peak_bytes, sent_bytes, usable_bytes
 from app.compat.planning.types import Choice
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
@@ -52,6 +52,26 @@ def test_where_layers_are_widened_to_compute_less_of_them_stays(machine: str) ->
     how, other = (decide(hardware, SDXL).of("denoiser") for hardware in (MACHINES[machine], RTX_2060))
     assert how is not None and other is not None and how.storage != how.compute
     assert 0.8 * other.kept_bytes < how.kept_bytes < other.kept_bytes
+
+
+@pytest.mark.parametrize("machine", ["gtx-1060", "gtx-1660"])
+@pytest.mark.parametrize(
+    ("model", "quantised", "whole_gb", "sent_gb"),
+    [
+        ("flux1-schnell", "gguf", 6.77, 3.86), ("chroma1-hd", "gguf", 5.43, 2.39), ("z-image-turbo", "gguf", 5.00, 1.92),
+        ("flux2-klein", "gguf", 2.61, 0.0), ("sd35-medium", "bnb-nf4", 2.16, 0.0), ("pixart-sigma", "bnb-nf4", 0.36, 0.0),
+    ],
+)  # fmt: skip
+def test_of_a_packed_denoiser_stays_what_fits_too(model: str, quantised: str, whole_gb: float, sent_gb: float, machine: str) -> None:
+    """All of it was sent at each step, though half of the card was free."""
+    hardware, need = MACHINES[machine], describe_need(BY_ID[model])
+    plan = decide(hardware, need)
+    how, part = plan.of("denoiser"), next(each for each in need.parts if each.role == "denoiser")
+    assert how is not None and (plan.quantised, plan.offload) == (quantised, "group")
+    assert part_bytes(part, how, plan.quantised) / 1e9 == pytest.approx(whole_gb, abs=0.01)
+    assert sent_bytes(need, plan) / 1e9 == pytest.approx(sent_gb, abs=0.01)
+    assert how.kept_bytes < peak_bytes(need, plan) <= usable_bytes(hardware)
+    assert next(each.sentence.key for each in plan.because if each.field == "offload") == "offload.kept-steps"
 
 
 @pytest.mark.parametrize("machine", ["t4", "rtx-3060", "m3-max-64gb", "cpu"])

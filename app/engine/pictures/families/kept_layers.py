@@ -11,9 +11,8 @@ import torch
 
 PINNED_AT_MOST: Final = 0.25
 """Weights that are sent at each step may lock this share of the free memory; what is locked there cannot be swapped."""
-
-
-_PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
+_SEVERAL: Final = "__tensor_flatten__"
+"""A tensor with this method consists of others: torchao's numbers and their scales. GGUF and bitsandbytes pack each weight into one."""
 
 
 @contextmanager
@@ -56,7 +55,13 @@ def _list_tensors(group: Any) -> list[torch.Tensor]:
 
 
 def _size(group: Any) -> int:
-    return sum(each.nbytes for each in _list_tensors(group))
+    return sum(_count_bytes(each) for each in _list_tensors(group))
+
+
+def _count_bytes(weight: Any) -> int:
+    """Return what is sent of a weight. One that consists of several tensors says of itself how large it would be unpacked."""
+    inner = weight.__tensor_flatten__()[0] if hasattr(weight, _SEVERAL) else ()
+    return sum(getattr(weight, name).nbytes for name in inner) or weight.nbytes
 
 
 def _stay(group: Any) -> Any:
@@ -79,9 +84,9 @@ def _do_nothing() -> None: ...
 
 
 def _pin(groups: Sequence[Any]) -> None:
-    """Lock weights in memory once, from where a card reads them by itself; else diffusers does so anew at each step. Quantised ones, which
-    are tensors of a kind of their own, are left to it."""
-    held = [(group, name, tensor) for group in groups for name, tensor in group.cpu_param_dict.items() if type(name) in _PLAIN]
+    """Lock weights in memory once, from where a card reads them by itself; else diffusers does so anew at each step. Those that consist of
+    several tensors are left to it."""
+    held = [(group, name, tensor) for group in groups for name, tensor in group.cpu_param_dict.items() if not hasattr(name, _SEVERAL)]
     pinned = sum(tensor.nbytes for _, _, tensor in held if tensor.is_pinned())
     spare = int((psutil.virtual_memory().available + pinned) * PINNED_AT_MOST) - pinned
     for group, name, tensor in held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -18,7 +19,7 @@ from app.engine.pictures.families import kept_layers, placement
 from app.engine.pictures.families.kept_layers import spread
 from app.engine.pictures.run import painter
 from tests.support import tiny_pictures as tiny
-from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_lora, read_pixels
+from tests.support.picture_fixtures import SMALL, list_parts, load_painter, make_gguf, make_lora, read_pixels
 from tests.support.separate_memory import separate_memory
 
 pytest_plugins = ["tests.support.picture_fixtures"]
@@ -37,6 +38,7 @@ class Painted:
         monkeypatch: pytest.MonkeyPatch,
         loras: tuple[Lora, ...] = (),
         stored: Dtype = "float32",
+        gguf: Path | None = None,
     ) -> None:
         self.sent: list[int] = []
         """Each call of the denoiser sends so many bytes."""
@@ -56,10 +58,18 @@ class Painted:
             for part in model.parts
         )
         with separate_memory("cuda") as card:
-            plan = tiny.make_plan(model, offload="group", device="cuda", runs_on="cuda", precision=how, kernels=("efficient", "math"))
-            paints = painter.load(folder, model, plan, {}, job / "scratch")
-            unet: Any = paints.pipe.unet
-            self.whole = sum(each.nbytes for each in unet.parameters())
+            plan = tiny.make_plan(
+                model,
+                offload="group",
+                quantised="gguf" if gguf else "none",
+                device="cuda",
+                runs_on="cuda",
+                precision=how,
+                kernels=("efficient", "math"),
+            )
+            paints = painter.load(folder, model, plan, {"gguf": gguf} if gguf else {}, job / "scratch")
+            denoiser: Any = getattr(paints.pipe, paints.family.denoiser)
+            self.whole = sum(each.nbytes for each in denoiser.parameters())
             before, decode = [0], paints.pipe.vae.decode
 
             def end_step(*_: object) -> None:
@@ -70,8 +80,8 @@ class Painted:
                 self.decoding = card.held_bytes
                 return decode(*given, **named)
 
-            unet.register_forward_pre_hook(lambda *_: before.append(card.sent_bytes))
-            unet.register_forward_hook(end_step)
+            denoiser.register_forward_pre_hook(lambda *_: before.append(card.sent_bytes))
+            denoiser.register_forward_hook(end_step)
             monkeypatch.setattr(paints.pipe.vae, "decode", note_decode)
             asked = PictureRequest(**{"prompt": "a red ball", **SMALL, "steps": STEPS, "guidance": 3.0, "loras": loras})
             events = list(paints.run(asked, Control(), None, job))
@@ -114,6 +124,20 @@ def test_layers_that_are_widened_to_compute_stay_narrow(folders: dict[str, Path]
     assert abs(kept.pixels - usual.pixels).max() < 1.5 / 255
 
 
+def test_layers_in_gguf_stay_packed(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of them stays, then all: the same picture, and a step sends so much less."""
+    file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")
+    usual = Painted(folders["flux"], tmp_path / "usual", 0, monkeypatch, gguf=file)
+    assert usual.sent[-1] >= usual.whole, "every step sends every layer"
+    for most in (usual.whole // 2, 1 << 40):
+        kept = Painted(folders["flux"], tmp_path / str(most), most, monkeypatch, gguf=file)
+        spared = usual.sent[-1] - kept.sent[-1]
+        assert 0.8 * min(most, usual.whole) < spared <= min(most, usual.whole)
+        assert kept.held[-1] - usual.held[-1] == pytest.approx(spared, rel=0.1)
+        assert kept.decoding == usual.decoding
+        assert np.array_equal(kept.pixels, usual.pixels)
+
+
 @pytest.mark.parametrize(
     ("sizes", "most", "chosen"),
     [
@@ -153,17 +177,26 @@ def test_what_is_sent_is_pinned_once_as_far_as_memory_allows(refuses: bool, monk
         assert len(pinned) == (0 if refuses else 2), "a quarter"
 
 
-def test_quantised_weights_are_left_to_diffusers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their data is more than one tensor."""
+class Packed(torch.nn.Parameter):
+    """A weight of several tensors, as torchao's: as large unpacked as its wrapper says."""
 
-    class Packed(torch.nn.Parameter):
-        pass
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        self.numbers, self.scales = torch.ones(self.shape, dtype=torch.int8), torch.ones(self.shape[0], 1)
+        return ["numbers", "scales"], None
 
+
+def test_weights_of_several_tensors_are_pinned_by_diffusers(monkeypatch: pytest.MonkeyPatch) -> None:
     group = Group(256)
     group.cpu_param_dict = {Packed(torch.ones(8)): torch.ones(8)}
     monkeypatch.setattr(torch.Tensor, "is_pinned", lambda tensor: False)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pytest.fail("pinned"))
     kept_layers._pin([group])
+
+
+def test_a_packed_weight_counts_with_what_is_sent_of_it() -> None:
+    group = Group(1)
+    group.modules[0].weight = Packed(torch.ones(8, 100))
+    assert kept_layers._size(group) == 8 * 100 + 8 * 4
 
 
 def test_a_denoiser_that_is_whole_on_its_device_is_left_alone(folders: dict[str, Path]) -> None:
