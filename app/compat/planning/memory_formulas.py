@@ -62,7 +62,12 @@ def vae_bytes(width: int, height: int, dtype: Dtype, vae: Vae = Vae()) -> int:  
 
 
 def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:
-    """Return the bytes of one part's weights. Only the large parts are quantised; a VAE and a codec are not."""
+    """Return the bytes of one part's weights, with those of its LoRAs."""
+    return _own_bytes(part, precision, quantised) + part.loras * BYTES[precision.compute]
+
+
+def _own_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:
+    """Return the bytes of one part's own weights. Only the large parts are quantised; a VAE and a codec are not."""
     half = precision.storage == precision.compute == "float16"
     widened = part.wide * (BYTES["float32"] - BYTES["float16"]) if half else 0
     if quantised == "none" or not is_quantised(part, quantised):

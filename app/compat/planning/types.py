@@ -47,6 +47,8 @@ class ModelPart:
     """A voice's largest linear layer has so many parameters: what is widened or sent at a time."""
     eight: int = 0
     """Linear layers that make sound have so many parameters: they keep 8 bits where the others are packed in 4."""
+    loras: int = 0
+    """LoRAs beside its layers have so many parameters. They are as wide as it computes, and never quantised."""
     scales: bool = False
     """True: it stays within float16 if its layers are scaled (Z-Image's transformer), though as it is it would overflow."""
 

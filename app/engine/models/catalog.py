@@ -15,7 +15,7 @@ from app.compat.planning.types import ModelPart
 from app.engine.jobs.request import KindName
 from app.engine.models import detect, local_models
 from app.engine.models.local_models import Seen
-from app.engine.models.model import NOT_NEEDED, Attention, Companion, Model, ModelKind, ModelSettings, Source
+from app.engine.models.model import FEW_STEPS, NOT_NEEDED, Attention, Companion, Model, ModelKind, ModelSettings, Source
 from app.engine.models.picture_readers import ALL as ALL_READERS
 from app.engine.models.recognisers import RECOGNISERS
 
@@ -47,10 +47,10 @@ _FIXED_VAE: Final = Companion(
     "vae", Source("madebyollin/sdxl-vae-fp16-fix", ("config.json", "diffusion_pytorch_model.safetensors"), 335 * _MB), "MIT"
 )
 _LCM: Final = Companion(
-    "few-steps", Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB), "OpenRAIL++"
+    FEW_STEPS, Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB), "OpenRAIL++"
 )
 _LIGHTNING: Final = Companion(
-    "few-steps", Source("ByteDance/SDXL-Lightning", ("sdxl_lightning_8step_lora.safetensors",), 394 * _MB), "OpenRAIL++"
+    FEW_STEPS, Source("ByteDance/SDXL-Lightning", ("sdxl_lightning_8step_lora.safetensors",), 394 * _MB), "OpenRAIL++"
 )
 _DENOISER: Final = ("transformer/*.safetensors", "transformer/*.index.json")
 
@@ -174,8 +174,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
     Model(
         "ssd-1b", "picture", "sdxl", "SSD-1B",
-        # Its denoiser has about 1.33 billion parameters (2.66 GB in half precision); its convolutions are about SDXL's.
-        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_330_000_000, linear=1_000_000_000), _VAE),
+        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_331_334_404, linear=1_026_785_280), _VAE),
         attention=_UNET_XL, settings=_make_xl_settings(guidance=7.5),
         source=Source("segmind/SSD-1B", _HALF, 4_303 * _MB, (*_SAFE, "vae/*.safetensors")),
         companions=(_FIXED_VAE, _TINY_XL), licence="Apache-2.0",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -23,6 +25,8 @@ Kind = Literal["lora", "embedding"]
 WORDS_MOST: Final = 12
 """So many trigger words, and so many tags, are kept: the most frequent."""
 WORD_MOST: Final = 80
+KNOWN_MOST: Final = 512
+"""At most so many headers' counts are remembered."""
 TEXT_MOST: Final = 4_000
 """At most so many letters of a field are split into words."""
 TAGS: Final = Bounds(most_bytes=8 << 20, depth=4, values=200_000)
@@ -71,6 +75,20 @@ def read_facts(path: Path) -> LoraFacts:
         return LoraFacts(trouble=trouble.sentence)
     except OSError:
         return LoraFacts(trouble=say("lora.unreadable", "This file cannot be read."))
+
+
+def count_parameters(path: Path) -> int:
+    """Count a LoRA's parameters; none in a file that cannot be read, which its run tells."""
+    try:
+        facts = path.stat()
+        return _count_parameters(path, (facts.st_size, facts.st_mtime_ns))
+    except (Trouble, OSError):
+        return 0
+
+
+@lru_cache(KNOWN_MOST)
+def _count_parameters(path: Path, _stamp: tuple[int, int]) -> int:
+    return sum(math.prod(each.shape) for each in safetensors.read_header(path).values())
 
 
 def describe(entries: Mapping[str, Entry], words: Mapping[str, str]) -> LoraFacts | None:

@@ -23,6 +23,8 @@ GUIDED_ROWS = 2
 """With guidance each step runs the model on two rows at once: with the prompt and without."""
 SMALL_PARAMETERS = 50_000_000
 """Below this a model's kernels end before a second thread wakes up, and Python between them takes as long as they do."""
+FEW_STEPS = "few-steps"
+"""With a companion of this name, a LoRA, a model needs only 4 to 8 steps. It is loaded along, and published in half precision."""
 NOT_NEEDED = ("*.bin", "*.ckpt", "*.pt", "*.pth", "*.msgpack", "*.onnx*", "*.h5", "*.py", "*.pkl")
 """Nobody downloads or reads these: pickles, other frameworks, code."""
 
@@ -235,7 +237,7 @@ def describe_need(
         keys=tokens,
         masked=shape.masked,
         causal=shape.causal,
-        parts=_add_gguf_bytes(model),
+        parts=_add_companions(model),
         width=whole[0],
         height=whole[1],
         published="gguf" if model.gguf else "none",
@@ -266,12 +268,19 @@ def _list_impossible(model: Model) -> tuple[tuple[Quantised, Sentence], ...]:
     return tuple((each, why) for each in FROM_FOLDERS if model.single_file)
 
 
-def _add_gguf_bytes(model: Model) -> tuple[ModelPart, ...]:
-    """Add the size of the GGUF file that replaces the denoiser, if one is published."""
-    file = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
-    if file is None:
-        return model.parts
-    return tuple(replace(part, gguf_bytes=file) if part.role == "denoiser" else part for part in model.parts)
+def add_loras(need: Need, parameters: int) -> Need:
+    """Count LoRAs with the denoiser's weights: what of them is beside a text encoder's is small."""
+    parts = (replace(part, loras=part.loras + parameters) if part.role == "denoiser" else part for part in need.parts)
+    return replace(need, parts=tuple(parts))
+
+
+def _add_companions(model: Model) -> tuple[ModelPart, ...]:
+    """Add the size of the GGUF file that replaces the denoiser, if one is published, and its few-steps LoRA."""
+    gguf = next((each.source.bytes for each in model.companions if each.when == "gguf"), None)
+    loras = sum(each.source.bytes // BYTES["float16"] for each in model.companions if each.name == FEW_STEPS)
+    return tuple(
+        replace(part, gguf_bytes=gguf or part.gguf_bytes, loras=loras) if part.role == "denoiser" else part for part in model.parts
+    )
 
 
 def is_guided(model: Model, guidance: float) -> bool:

@@ -19,7 +19,8 @@ from app.compat.planning.types import AUTO, Choice, Chunk, Need, Plan, Reason
 from app.engine.jobs.request import Request
 from app.engine.models.adapters import require_fit
 from app.engine.models.controls import read_control
-from app.engine.models.model import ConfigNeeds, Model, add_to_denoiser, describe_need
+from app.engine.models.lora_facts import count_parameters
+from app.engine.models.model import ConfigNeeds, Model, add_loras, add_to_denoiser, describe_need
 from app.engine.models.on_disk import read_needs
 from app.engine.models.picture_readers import count_reading_bytes
 from app.engine.models.pretended_device import list_impossible
@@ -96,6 +97,8 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
         adapter, encoder = require_fit(home, Path(request.adapter), model)
         need = add_to_denoiser(need, adapter.parameters)
         need = replace(need, reading_bytes=max(need.reading_bytes, encoder.reading_bytes))
+    if request and request.loras:
+        need = add_loras(need, sum(count_parameters(Path(each.path)) for each in request.loras if not each.word))
     return need if itself else replace(need, impossible=(*need.impossible, *list_impossible(hardware, model, home)))
 
 

@@ -34,7 +34,8 @@ def clip(**more: int) -> transformers.CLIPTextConfig:
     return transformers.CLIPTextConfig(**(shape | more))
 
 
-def unet_xl() -> nn.Module:
+def unet_xl(**more: Any) -> nn.Module:
+    shape: dict[str, Any] = {"transformer_layers_per_block": [1, 2, 10]}
     return diffusers.UNet2DConditionModel(
         sample_size=128,
         cross_attention_dim=2048,
@@ -42,11 +43,20 @@ def unet_xl() -> nn.Module:
         attention_head_dim=[5, 10, 20],
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
-        transformer_layers_per_block=[1, 2, 10],
         use_linear_projection=True,
         addition_embed_type="text_time",
         addition_time_embed_dim=256,
         projection_class_embeddings_input_dim=2816,
+        **(shape | more),
+    )
+
+
+def unet_ssd() -> nn.Module:
+    """SDXL's with fewer blocks, as ComfyUI's `supported_models` counts them, and one resnet in the middle."""
+    return unet_xl(
+        mid_block_type="UNetMidBlock2D",
+        transformer_layers_per_block=[1, [2, 2], [4, 4]],
+        reverse_transformer_layers_per_block=[[4, 4, 10], [2, 1, 1], 1],
     )
 
 
@@ -126,6 +136,7 @@ REAL: dict[tuple[str, str], Callable[[], nn.Module]] = {
         clip(hidden_size=1280, intermediate_size=5120, num_hidden_layers=32, num_attention_heads=20, projection_dim=1280)
     ),
     ("sdxl", "unet"): unet_xl,
+    ("ssd-1b", "unet"): unet_ssd,
     ("sd35-medium", "text_encoder"): lambda: transformers.CLIPTextModelWithProjection(clip(projection_dim=768)),
     ("sd35-medium", "transformer"): sd3,
     ("pixart-sigma", "text_encoder"): t5,

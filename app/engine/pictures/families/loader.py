@@ -31,14 +31,11 @@ from app.engine.models.gguf_header import read_gguf
 from app.engine.models.loading import from_pretrained, quantise, weights_complete
 from app.engine.models.loading.tokenizer import load_tokenizer
 from app.engine.models.lora_header import judge_lora
-from app.engine.models.model import Model
+from app.engine.models.model import FEW_STEPS, Model
 from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.lora_file import Scales, read_adapter, read_lora
 from app.engine.pictures.families.parts_on_disk import DiskParts
-
-FEW_STEPS: Final = "few-steps"
-"""With this adapter a model needs only 4 to 8 steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.engine.models.model import FEW_STEPS
 from app.engine.pictures.families import loader
 from app.engine.pictures.families.packed_convolutions import unpack_convolutions
 from app.engine.pictures.run.final_settings import PictureSettings
@@ -44,7 +45,7 @@ class ActiveLoras:
         wanted = {each.path: each.weight for each in settings.request.loras if not each.word}
         if wanted and not hasattr(pipe, "load_lora_weights"):
             raise Trouble(say("lora.none", "This model cannot use LoRAs. Remove them, or choose SD 1.5 or SDXL."))
-        few_steps = {loader.FEW_STEPS: 1.0} if settings.few_steps else {}
+        few_steps = {FEW_STEPS: 1.0} if settings.few_steps else {}
         if self._weights == {**{self._adapters.get(path, path): weight for path, weight in wanted.items()}, **few_steps}:
             return False
         self._weights = None

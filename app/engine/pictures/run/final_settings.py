@@ -15,7 +15,7 @@ from app.engine.jobs import quicker, schedulers
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.seed import draw_seed, seed_of_part
 from app.engine.models.families.family import PictureFamily
-from app.engine.models.model import Model, ModelSettings, is_guided
+from app.engine.models.model import FEW_STEPS, Model, ModelSettings, is_guided
 from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.files.alternatives import choose_words
 from app.engine.pictures.kind import require_reader
@@ -343,4 +343,4 @@ def _describe_size(
 
 
 def _has_few_steps(model: Model) -> bool:
-    return any(each.name == "few-steps" for each in model.companions)
+    return any(each.name == FEW_STEPS for each in model.companions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import torch
 from peft.tuners.lora.layer import Linear as LoraLayer
 
 from app.base.trouble import Trouble
+from app.compat.planning.memory_formulas import part_bytes
+from app.compat.planning.types import Dtype, Precision
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
+from app.engine.models.lora_facts import count_parameters
+from app.engine.pictures.families import loader
 from app.engine.pictures.run import painter as picture_painter
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, make_lora
@@ -25,6 +30,19 @@ pytest_plugins = ["tests.support.picture_fixtures"]
 def paints(folders: dict[str, Path]) -> picture_painter.Painter:
     model = catalog.find(str(folders["sd15"]))
     return picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
+
+
+@pytest.mark.parametrize(("stored", "computed"), [("float32", "float32"), ("bfloat16", "bfloat16"), ("float16", "float32")])
+def test_a_loaded_lora_takes_what_the_plan_counts(stored: Dtype, computed: Dtype, folders: dict[str, Path], tmp_path: Path) -> None:
+    """Beside layers that are widened to compute it is wide itself."""
+    model, file = catalog.find(str(folders["sd15"])), make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)
+    how = tuple(Precision(part.name, part.role, stored if part.role == "denoiser" else computed, computed, "cpu") for part in model.parts)
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, precision=how), {})
+    loader.add_lora(paints._pipe, file, "style")
+    taken = sum(each.nbytes for name, each in paints._pipe.unet.named_parameters() if ".lora_" in name)
+    part = replace(next(each for each in model.parts if each.role == "denoiser"), loras=count_parameters(file))
+    its = next(each for each in how if each.role == "denoiser")
+    assert taken == part_bytes(part, its, "none") - part_bytes(replace(part, loras=0), its, "none") > 0
 
 
 def paint(paints: picture_painter.Painter, job: Path, *loras: Lora) -> None:
