@@ -33,7 +33,8 @@ def _ask_mac() -> int:
 
 def _run() -> str:
     try:
-        return subprocess.run(_ASKS, capture_output=True, text=True, timeout=5, check=False).stdout
+        # Without close_fds Python has the system start it, where fork() would first copy all tables of an engine's memory.
+        return subprocess.run(_ASKS, capture_output=True, text=True, timeout=5, check=False, close_fds=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

