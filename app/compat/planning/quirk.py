@@ -47,7 +47,6 @@ class Where:
     """It holds only if the model computes in one of these."""
     masked: bool = False
     """True: it holds only for attention with a mask."""
-    keys_above: int = 0
     """It holds only for attention over more keys than this."""
     paths: tuple[Path, ...] = ()
     """These of Metal's kernels have the defect; empty: all, or none in particular."""
@@ -68,11 +67,7 @@ class Where:
 
     def concerns(self, need: Need, dtype: Dtype | None) -> bool:
         """Return whether the need is affected. `dtype` None: undecided, so conditions that depend on it do not hold."""
-        return (
-            (not self.dtypes or dtype in self.dtypes)
-            and (not self.masked or need.masked)
-            and (not self.keys_above or need.keys > self.keys_above)
-        )
+        return (not self.dtypes or dtype in self.dtypes) and (not self.masked or need.masked)
 
 
 @dataclass(frozen=True, slots=True)
