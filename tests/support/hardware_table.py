@@ -9,11 +9,10 @@ from app.base.sentence import in_words
 from app.cli.doctor import SHOWN
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
-from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.plan_words import FIELDS, word_value
 from app.engine.models.catalog import BY_ID
 from app.engine.models.fit import FITS
-from app.engine.models.forecast import judge
+from app.engine.models.forecast import judge_plan
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 
@@ -40,7 +39,7 @@ def _row(machine: Hardware) -> tuple[str, ...]:
 def _fit(machine: Hardware, model: Model) -> str:
     """Describe in a few words how a model fits the machine, with the window's own verdict."""
     plan = make_plan(home(), machine, model, itself=True)
-    fit, _ = judge(peak_bytes(find_need(home(), machine, model, itself=True), plan), free_bytes(machine))
+    fit, _ = judge_plan(find_need(home(), machine, model, itself=True), plan, machine)
     kept = {each.storage for each in plan.precision if each.role in ("speech", "denoiser")}
     words = [f"weights in {', '.join(sorted(kept))}"]
     if plan.quantised != "none":

@@ -9,7 +9,16 @@ from typing import Final
 from app.base.sentence import say
 from app.compat.machine.hardware import Hardware, Kind
 from app.compat.machine.verdicts import Subject
-from app.compat.planning.memory_formulas import SMALLEST_TILE_PIXELS, gib, needed_bytes, part_bytes, too_much, usable_bytes
+from app.compat.planning.memory_formulas import (
+    SMALLEST_TILE_PIXELS,
+    free_bytes,
+    gib,
+    is_quantised,
+    needed_bytes,
+    part_bytes,
+    too_much,
+    usable_bytes,
+)
 from app.compat.planning.options import MEASURED_HERE, FieldDecision, Option, Situation, decide_field, failed_sentence
 from app.compat.planning.precision_fields import SMALL_MODEL
 from app.compat.planning.product_field import find_share, is_admitted, list_objections, right_subject
@@ -106,7 +115,7 @@ def _unusable(situation: Situation, name: Quantised, how: tuple[Precision, ...])
     elif name == "gguf":
         found += _without_gguf(need)
     elif name in ("bnb-nf4", "bnb-int8"):
-        found += _without_bitsandbytes(situation, name)
+        found += _without_bitsandbytes(situation, name, how)
     package = _PACKAGE.get(name)
     if package and packages is not None and package not in packages:
         words = say(
@@ -177,8 +186,17 @@ def _without_gguf(need: Need) -> Iterator[Reason]:
         yield Reason("quantised", say("quantised.not-gguf", "Hearth knows no GGUF file of this model."), fatal=True)
 
 
-def _without_bitsandbytes(situation: Situation, name: Quantised) -> Iterator[Reason]:
+def _without_bitsandbytes(situation: Situation, name: Quantised, how: tuple[Precision, ...]) -> Iterator[Reason]:
     hardware, pictures = situation.hardware, situation.need.kind == "picture"
+    pairs = zip(situation.need.parts, how, strict=True)
+    made = sum(part_bytes(part, each, name) for part, each in pairs if is_quantised(part, name))
+    if pictures and hardware.kind in ("cuda", "rocm") and made > usable_bytes(hardware):
+        words = say(
+            "quantised.bnb-room",
+            "bitsandbytes makes these weights on the card, where all of them need {gib} GiB at once, more than 85% of the {free} GiB free.",
+            **too_much(made, hardware),
+        )
+        yield Reason("quantised", words, "diffusers' and transformers' quantizers", fatal=made > free_bytes(hardware))
     if hardware.kind == "cuda" and (hardware.capability or (6, 0)) < (6, 0):
         words = say("quantised.bnb-sm60", "bitsandbytes needs compute capability 6.0.")
         yield Reason("quantised", words, "bitsandbytes 0.50", fatal=True)

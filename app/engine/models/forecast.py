@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware, as_processor
-from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart, sent_bytes
-from app.compat.planning.types import AUTO, Choice, Offload, Plan, Quantised
+from app.compat.planning.memory_formulas import TIGHT, free_bytes, gib, peak_bytes, round_apart, sent_bytes, weights_bytes
+from app.compat.planning.types import AUTO, Choice, Need, Offload, Plan, Quantised
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import Request
 from app.engine.models.model import Model, ModelSettings
@@ -51,7 +51,7 @@ def make_forecast(setup: Setup, request: Request, model: Model) -> Forecast:
     except Trouble as trouble:
         return Forecast("no", trouble.sentence, None, tuple(find_cures(setup, request, model, hardware)))
     computing = as_processor(hardware) if plan.device == "cpu" != hardware.kind else hardware
-    fit, sentence = judge(peak_bytes(need, plan), free_bytes(computing))
+    fit, sentence = judge_plan(need, plan, computing)
     cures = tuple(find_cures(setup, request, model, computing)) if fit == "no" else ()
     if fit != "no" and (sent := gib(sent_bytes(need, plan))):
         sentence = say(
@@ -61,6 +61,27 @@ def make_forecast(setup: Setup, request: Request, model: Model) -> Forecast:
             sent=sent,
         )
     return Forecast(fit, sentence, plan, cures)
+
+
+def judge_plan(need: Need, plan: Plan, computing: Hardware) -> tuple[Literal["fits", "tight", "no"], Sentence]:
+    """Judge the device's memory, and the computer's own beside a card, where all weights wait that take turns on it."""
+    fit, sentence = judge(peak_bytes(need, plan), free_bytes(computing))
+    waiting, ram_bytes = weights_bytes(need, plan), computing.ram_bytes
+    if fit == "no" or plan.offload == "none" or computing.unified or waiting <= TIGHT * ram_bytes or not ram_bytes:
+        return fit, sentence
+    needed, there = round_apart(waiting, ram_bytes)
+    if waiting <= ram_bytes:
+        words = say(
+            "forecast.tight-main", "Its weights need about {weights} of the computer's {ram} GB of main memory.", weights=needed, ram=there
+        )
+        return "tight", words
+    words = say(
+        "forecast.no-main",
+        "Its weights need about {weights} GB of the computer's main memory, which has only {ram} GB.",
+        weights=needed,
+        ram=there,
+    )
+    return "no", words
 
 
 def judge(peak: int, free: int) -> tuple[Literal["fits", "tight", "no"], Sentence]:
@@ -85,7 +106,7 @@ def find_cures(setup: Setup, request: Request, model: Model, computing: Hardware
             plan = cure.setup.plan(model, cure.request)
         except Trouble:
             return False
-        return peak_bytes(find_need(setup.home, setup.hardware, model, cure.request), plan) <= free_bytes(computing)
+        return judge_plan(find_need(setup.home, setup.hardware, model, cure.request), plan, computing)[0] != "no"
 
     for alike in _vary_plan(setup, computing.unified):
         yield from islice(filter(fits, (Cure(words, request, changed) for words, changed in alike)), 1)

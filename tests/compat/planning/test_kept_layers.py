@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.base.trouble import Trouble
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import decide
@@ -15,6 +16,7 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
 
 SDXL = describe_need(BY_ID["sdxl"])
+SD_3 = describe_need(BY_ID["sd35-medium"])
 RTX_2060 = replace(MACHINES["t4"], name="NVIDIA GeForce RTX 2060", memory_bytes=6 * GIB, free_bytes=6 * GIB - (600 << 20), packages=())
 
 
@@ -56,22 +58,36 @@ def test_where_layers_are_widened_to_compute_less_of_them_stays(machine: str) ->
 
 @pytest.mark.parametrize("machine", ["gtx-1060", "gtx-1660"])
 @pytest.mark.parametrize(
-    ("model", "quantised", "whole_gb", "sent_gb"),
-    [
-        ("flux1-schnell", "gguf", 6.77, 3.86), ("chroma1-hd", "gguf", 5.43, 2.39), ("z-image-turbo", "gguf", 5.00, 1.92),
-        ("flux2-klein", "gguf", 2.61, 0.0), ("sd35-medium", "bnb-nf4", 2.16, 0.0), ("pixart-sigma", "bnb-nf4", 0.36, 0.0),
-    ],
-)  # fmt: skip
-def test_of_a_packed_denoiser_stays_what_fits_too(model: str, quantised: str, whole_gb: float, sent_gb: float, machine: str) -> None:
+    ("model", "whole_gb", "sent_gb"),
+    [("flux1-schnell", 6.77, 3.86), ("chroma1-hd", 5.43, 2.39), ("z-image-turbo", 5.00, 1.92), ("flux2-klein", 2.61, 0.0)],
+)
+def test_of_a_denoiser_in_gguf_stays_what_fits_too(model: str, whole_gb: float, sent_gb: float, machine: str) -> None:
     """All of it was sent at each step, though half of the card was free."""
     hardware, need = MACHINES[machine], describe_need(BY_ID[model])
     plan = decide(hardware, need)
     how, part = plan.of("denoiser"), next(each for each in need.parts if each.role == "denoiser")
-    assert how is not None and (plan.quantised, plan.offload) == (quantised, "group")
+    assert how is not None and (plan.quantised, plan.offload) == ("gguf", "group")
     assert part_bytes(part, how, plan.quantised) / 1e9 == pytest.approx(whole_gb, abs=0.01)
     assert sent_bytes(need, plan) / 1e9 == pytest.approx(sent_gb, abs=0.01)
     assert how.kept_bytes < peak_bytes(need, plan) <= usable_bytes(hardware)
     assert next(each.sentence.key for each in plan.because if each.field == "offload") == "offload.kept-steps"
+
+
+def test_so_does_one_of_nf4_that_is_to_be_sent() -> None:
+    plan = decide(MACHINES["rtx-3060"], SD_3, Choice(quantised="bnb-nf4", offload="group"))
+    how = plan.of("denoiser")
+    assert how is not None and how.kept_bytes > 1e9 and sent_bytes(SD_3, plan) < 1 << 20
+
+
+@pytest.mark.parametrize(("free_gib", "taken"), [(11.4, "bnb-nf4"), (7.0, "none")])
+def test_bitsandbytes_weights_are_made_on_a_card_that_has_room_for_all(free_gib: float, taken: str) -> None:
+    """They arrive there part by part, and are sent away only once all are made. Full weights would not fit in main memory well."""
+    hardware = replace(MACHINES["t4"], free_bytes=int(free_gib * GIB))
+    assert decide(hardware, SD_3).quantised == taken
+    if taken == "none":
+        with pytest.raises(Trouble) as refused:
+            decide(hardware, SD_3, Choice(quantised="bnb-nf4"))
+        assert "quantised.bnb-room" in {each.key for each in refused.value.objections}
 
 
 @pytest.mark.parametrize("machine", ["t4", "rtx-3060", "m3-max-64gb", "cpu"])

@@ -49,6 +49,20 @@ def forecast(request: Any, model: Any, hardware: Any, choice: Choice, verdicts: 
     return make_forecast(Setup(home(), hardware, choice, chunk, verdicts), request, model)
 
 
+@pytest.mark.parametrize(
+    ("ram_gib", "fit", "words"),
+    [(32, "fits", "forecast.sent"), (20, "tight", "forecast.sent"), (16, "no", "forecast.no-main"), (0, "fits", "forecast.sent")],
+)
+def test_weights_that_wait_beside_a_card_have_to_fit_into_main_memory(ram_gib: int, fit: str, words: str) -> None:
+    """FLUX.1 in GGUF fits a GTX 1060 layer by layer, and needs 17.6 GiB beside it."""
+    flux, hardware = catalog.find("flux1-schnell"), replace(machine("gtx-1060"), ram_bytes=ram_gib * GIB)
+    found = forecast(PictureRequest("a boat"), flux, hardware, Choice(quantised="gguf"), {})
+    assert (found.fit, found.sentence.key) == (fit, words), str(found.sentence)
+    if fit == "tight":
+        assert "17.6 of the computer's 20.0 GB" in str(found.sentence)
+    assert all("quantised" not in each.sentence.key for each in found.cures), "bitsandbytes would make them on the card"
+
+
 def made(rate: float, settings: Mapping[str, Any], model: str = "sd15", **plan: Any) -> Creation:
     return Creation(
         1, "j", "", "picture", model, "", Path("x.png"), 0.0, rate, "steps", 1.0, 0, True, False, 0.0, False, "", dict(settings), plan
