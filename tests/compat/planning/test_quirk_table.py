@@ -86,7 +86,7 @@ def test_every_row_of_the_facts_is_there_once() -> None:
 @pytest.mark.parametrize("keys", [77, 4096])
 def test_metals_graph_rounds_scores_however_many_keys_there_are(keys: int) -> None:
     need = Need("wide", "picture", 2, 8, 8, 512, 4096, keys)
-    found = {dtype: decide(M3, need, Choice(dtype=dtype)) for dtype in ("bfloat16", "float16")}  # type: ignore[arg-type]
+    found = {dtype: decide(M3, need, Choice(dtype=dtype)) for dtype in ("bfloat16", "float16")}
     assert {plan.path for plan in found.values()} == {"graph"}
     assert found["bfloat16"].score_dtype == "float32" and found["float16"].score_dtype is None
     assert "quirk.mps-half-softmax" in {each.sentence.key for each in found["bfloat16"].because}

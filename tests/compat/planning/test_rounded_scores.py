@@ -28,6 +28,6 @@ def test_rounding_hangs_on_how_loud_scores_are_not_on_how_many(dtype: str, loud:
     found = [measure(keys, getattr(torch, dtype), loud) for keys in KEYS]
     for keys, (graph, fused) in zip(KEYS, found, strict=True):
         print(f"| {dtype}, {loud} | {keys} | {graph:.1e} | {fused:.1e} |")
-    graph = [each for each, _ in found[1:]]
-    assert max(graph) < 1.5 * min(graph), "from a thousand keys on it stays as it is"
-    assert 2 * found[0][1] < found[0][0] < max(graph) * 1.1 < most
+    of_many = [each for each, _ in found[1:]]
+    assert max(of_many) < 1.5 * min(of_many), "from a thousand keys on it stays as it is"
+    assert 2 * found[0][1] < found[0][0] < max(of_many) * 1.1 < most
