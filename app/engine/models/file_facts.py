@@ -63,6 +63,8 @@ _PREDICTS_V: Final = re.compile(r"(?:(?<![A-Za-z])v|V)[-_. ]?(?i:pred)")
 _ZERO_SNR: Final = re.compile(r"zt?snr", re.IGNORECASE)
 _WHOLE_STEPS: Final = re.compile(r"(?:(?<![A-Za-z])(?i:base)|(?<=[a-z])Base)(?![a-z])")
 """Also as Civitai writes it: zImageBase_v1."""
+_PRECISION_WORDS: Final = r"(?:[-_. ](?:bf16|fp16|fp32|fp8|e4m3fn|e5m2|q\d|k|[01sml]))*"
+"""A file's name ends so where it tells the precision of its weights, as bf16, fp8_e4m3fn and Q4_K_M do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +156,17 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
             prediction_by_name=by_name,
             zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True" or bool(by_name and _ZERO_SNR.search(name)),
             few_steps=bool(_FEW_STEPS.search(said)),
-            whole_steps=bool(_WHOLE_STEPS.search(said)),
+            whole_steps=bool(_WHOLE_STEPS.search(said)) or _is_named_as_base(name, family),
         )
     what, title = _find_part(entries)
     tables = (each.shape for name, each in entries.items() if name.endswith(_TABLES) and len(each.shape) == 2)
     return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))
+
+
+def _is_named_as_base(name: str, family: str) -> bool:
+    """Tell whether a file has its family's name alone, where that is its base model's: ComfyUI's z_image_bf16 is no Turbo."""
+    bare = family.replace("-", "[-_. ]?")
+    return bool(family and FAMILIES[family].steps_unsaid and re.fullmatch(bare + _PRECISION_WORDS, name, re.IGNORECASE))
 
 
 def find_lora_kind(entries: Mapping[str, Entry]) -> str:

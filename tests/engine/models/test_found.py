@@ -175,6 +175,21 @@ def test_a_name_that_says_few_steps_is_believed_with_a_note(name: str, steps: in
     assert (found.family, found.settings.steps, found.note is not None) == ("sdxl", steps, steps == 8)
 
 
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("z_image_bf16", 50), ("z_image_fp8_e4m3fn", 50), ("z-image-Q4_K_M", 50), ("Z-Image", 50),
+        ("z_image_turbo_bf16", 9), ("zImage_v2", 9), ("my z image", 9),
+    ],
+)  # fmt: skip
+def test_the_familys_name_alone_is_z_images_base(name: str, steps: int, tmp_path: Path) -> None:
+    """ComfyUI's files: z_image_bf16 is the base model, and Turbo says so. Of any other name nothing is known."""
+    file = write(tmp_path / f"{name}.safetensors", {"layers.0.adaLN_modulation.0.weight": (60, 1)})
+    found = catalog.find(str(file))
+    assert (found.family, found.settings.steps) == ("z-image", steps)
+    assert (found.note is not None) == (name in ("zImage_v2", "my z image"))
+
+
 @pytest.mark.parametrize("shapes", [SDXL, {"layers.0.adaLN_modulation.0.weight": (6_000_000, 1)}])
 def test_no_machine_plans_what_cannot_be_made_of_a_single_file(shapes: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
     file = write(tmp_path / "turbo.safetensors", shapes)

@@ -90,7 +90,7 @@ class PictureFamily:
     numbered: NumberedGuidance | None = None
     whole_steps: WholeSteps | None = None
     steps_unsaid: bool = False
-    """A file's name may be silent about whether it needs few steps."""
+    """A file's name may be silent about whether it needs few steps. The family's name alone is the base model's."""
     few_steps_folders: bool = False
     """Trailing timesteps in a folder's scheduler say that it needs few steps."""
     call_arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -555,7 +555,7 @@ def test_the_shift_of_times_tells_a_folder_of_z_images_base(
     assert (row.settings.steps, row.settings.guidance, row.note.key if row.note else None) == (steps, guidance, told)
 
 
-@pytest.mark.parametrize("name", ["z image base", "zImageBase_v1"])
+@pytest.mark.parametrize("name", ["z image base", "zImageBase_v1", "z_image_bf16"])
 def test_a_file_of_z_images_base_is_painted_with_its_own_shift(name: str, root: Path, tmp_path: Path) -> None:
     """The settings that are fetched for it are Turbo's, whose times are shifted by 3."""
     folder = make_folder(root, "z-image")
