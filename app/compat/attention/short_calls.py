@@ -33,7 +33,7 @@ def answer_short_calls(dispatch: Dispatcher, observe: Observe) -> Answer:
             return None
         path, scores, queries, grouped = short
         try:
-            if path is FOLDED:
+            if path == FOLDED:
                 lines = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
                 out = by_torch(lines, key, value, None, 0.0, False, scale=scale).reshape(query.shape)
             else:
