@@ -10,7 +10,7 @@ import { told } from "./told.js";
 const TAB = "hearth_tab", FORCE = "hearth_force", ROOM = "hearth_room", FOLDS = "hearth_folds", SWITCH = "hearth_switch";
 const PASSING = ["changed", "refused"]; // the check says the one anew; the other was read, in the language of then
 const /** @type {Record<StartTab, string>} */ CALLS = { speak: "speak.kept", paint: "paint.kept" };
-const LATE = ["h-samples", "h-prompt", "paint-fit"];
+const LATE = ["h-samples", "h-prompts", "h-prompt", "paint-fit"];
 const AS_IT_IS = { __type__: "update" }, OPEN = { __type__: "update", open: true };
 const before = JSON.parse(sessionStorage.getItem(FORCE) ?? "{}"), last = sessionStorage.getItem(TAB);
 let opened = !last, pressed = sessionStorage.getItem(SWITCH);
@@ -33,7 +33,7 @@ area("button.label-wrap", (fold) => {
 
 // What is filled in late has the height that it had, until somebody touches the page: nothing below it jumps.
 const /** @type {{ width?: number, heights?: [string, number?][] }} */ room = JSON.parse(sessionStorage.getItem(ROOM) ?? "{}"), style = document.createElement("style");
-if (room.width === innerWidth) style.textContent = (room.heights ?? []).filter(([, high]) => high).map(([id, high]) => `#${id} { min-height: ${high}px; }`).join(" ");
+if (room.width === innerWidth) style.textContent = (room.heights ?? []).filter(([, high]) => high).map(([id, high]) => `#${id} { min-height: ${high}px; } #${id}:empty { display: block !important; visibility: hidden; }`).join(" ");
 document.head.append(style);
 for (const touch of ["pointerdown", "keydown"]) document.addEventListener(touch, () => style.remove(), { once: true, capture: true });
 // A tab that somebody opens meanwhile stays.
