@@ -92,6 +92,28 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
     page.evaluate("window.fetch = window.asked")
 
 
+@pytest.mark.parametrize(("row", "end"), [(".h-all", None), (".h-resume", {"kind": "stopped", "elapsed_s": 2.0})])
+def test_buttons_keep_their_distance_from_the_notes_above_them(page: Page, row: str, end: dict[str, Any] | None) -> None:
+    """Gradio takes the margins of paragraphs: Play all and Resume stuck to what stood above them."""
+    go(page, "speak")
+    part = {
+        "index": 0,
+        "text": "[S1] Part 0.",
+        "state": "done",
+        "url": "hearth/made/gaps/part-0.wav",
+        "pace": 1.0,
+        "peaks": [],
+        "seconds": 0.5,
+    }
+    said = [{"kind": "note", "text": "The script does not begin with a speaker's tag."}]
+    parts = [part, {"index": 1, "text": "[S1] Part 1.", "state": "waits"}]
+    page.evaluate(SPOKEN, {**SPEECH, "job": "gaps", "parts": parts, "said": said, "end": end})
+    button, note = page.locator(f"#h-parts > {row}"), page.locator("#h-parts > .h-said")
+    expect(button).to_be_visible()
+    below, above = button.bounding_box(), note.bounding_box()
+    assert below and above and below["y"] - above["y"] - above["height"] >= 8
+
+
 RECORDED = """(rate) => {
   window.recorded = [];
   const Real = window.AudioContext;
