@@ -141,6 +141,9 @@ def name_vae(vae: Any) -> Tensors:
         theirs = _vae_name(name, len(vae.config.block_out_channels))
         convolution = "mid.attn_1" in theirs and theirs.endswith("weight") and value.ndim == 2
         found[theirs] = value[:, :, None, None] if convolution else value
+    if "bn.running_mean" in found:  # FLUX.2's has these within
+        place = {"quant_conv.": "encoder.", "post_quant_conv.": "decoder."}
+        found = {"".join(first for mark, first in place.items() if name.startswith(mark)) + name: value for name, value in found.items()}
     return found
 
 

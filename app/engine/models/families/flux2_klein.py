@@ -20,6 +20,7 @@ FAMILY: Final = PictureFamily(
     {"text_encoder": QWEN_3, "tokenizer": QWEN_WORDS, "transformer": ("Flux2Transformer2DModel",), "vae": ("AutoencoderKLFlux2",)},
     lambda width, height: (QWEN, *joint(1, 24, 128, text=512, masked=False, width=width, height=height)), _recognise,
     "Flux2KleinPipeline", "Flux2KleinInpaintPipeline", unpack="unpatch", negative_prompts=False, uses_strength=False, guidance="calls", spares_guidance=False,
-    outer_share=0.08, whole_steps=WholeSteps(50, 4.0), chat_template=QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), unsafe_in_half=("vae",),
+    outer_share=0.08, whole_steps=WholeSteps(50, 4.0), chat_template=QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), vae_file="flux2-vae",
+    unsafe_in_half=("vae",),
     written_as=("flux-2", "flux.2", "flux2"), lora_marks=("to_qkv_mlp_proj", "stream_modulation"),
 )  # fmt: skip

@@ -5,6 +5,7 @@ A folder comes from strangers: each part is of a class that families.py lists, a
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, Final
 import diffusers
 import torch
 import transformers
+from diffusers.loaders.single_file_utils import convert_ldm_vae_checkpoint
 from diffusers.models.model_loading_utils import load_gguf_checkpoint
 from peft.tuners.lora.layer import LoraLayer
 from safetensors import SafetensorError, safe_open
@@ -196,7 +198,7 @@ class _PipelineLoader:
                 loaded[name] = self._load_denoiser(base, facts, kind)
                 self._place_converted(name, loaded[name])
             elif name in held and name == "vae":
-                loaded[name] = self._load_vae(base, *held[name])
+                loaded[name] = self._load_vae(base, kind, *held[name])
                 self._place_converted(name, loaded[name])
             elif name in held:
                 loaded[name] = self._load_encoder(name, base / name, kind, *held[name])
@@ -231,15 +233,14 @@ class _PipelineLoader:
             part: torch.nn.Module = kind.from_single_file(named, config=str(base), subfolder=name, local_files_only=True, **arguments)
         return part
 
-    def _load_vae(self, base: Path, file: Path, prefix: str) -> torch.nn.Module:
-        how = placement.find_precision(self.plan, "vae")
+    def _load_vae(self, base: Path, kind: Any, file: Path, prefix: str) -> torch.nn.Module:
+        dtype = getattr(torch, placement.find_precision(self.plan, "vae").storage)
         with from_pretrained.open_file(file, prefix) as weights, weights_complete.explain_missing(file):
+            tensors = {name: tensor[...] for name, tensor in weights.items()}
+            if kind is not diffusers.AutoencoderKL:
+                return _make_vae(kind, base / "vae", file, tensors).to(dtype)
             part: torch.nn.Module = diffusers.AutoencoderKL.from_single_file(
-                {name: tensor[...] for name, tensor in weights.items()},
-                config=str(base),
-                subfolder="vae",
-                dtype=getattr(torch, how.storage),
-                local_files_only=True,
+                tensors, config=str(base), subfolder="vae", dtype=dtype, local_files_only=True
             )
         return part
 
@@ -293,6 +294,20 @@ class _PipelineLoader:
 SCHEDULER: Final = "scheduler"
 UNET_PREFIX: Final = "model.diffusion_model."
 """The library's converter of UNets looks for them there."""
+
+
+def _make_vae(kind: Any, config: Path, file: Path, tensors: Mapping[str, torch.Tensor]) -> torch.nn.Module:
+    """Make a VAE whose class diffusers fills from no single file: FLUX.2's, which has its latents' statistics, too."""
+    part: torch.nn.Module = kind.from_config(kind.load_config(str(config), local_files_only=True))
+    named = {re.sub(r"^(?:encoder|decoder)\.((?:post_)?quant_conv\.)", r"\1", name): tensor for name, tensor in tensors.items()}
+    renamed = convert_ldm_vae_checkpoint(named, part.config)  # type: ignore[no-untyped-call]
+    found = {name: tensor for name, tensor in renamed.items() if tensor is not None}
+    found |= {name: tensor for name, tensor in named.items() if name.startswith("bn.")}
+    own = part.state_dict()
+    mismatched = [name for name in own.keys() & found.keys() if own[name].shape != found[name].shape]
+    weights_complete.check_weights(file, own.keys() - found.keys() - {"bn.num_batches_tracked"}, (), mismatched)
+    part.load_state_dict(found, strict=False)
+    return part.eval()
 
 
 def _list_own(names: Iterable[str], facts: FileFacts) -> list[str]:

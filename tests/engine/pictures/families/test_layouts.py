@@ -437,6 +437,7 @@ TABLE = (
     Row("chroma", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("flux2-klein", "diffusers folder", as_saved, slow=True),
     Row("flux2-klein", "ComfyUI's denoiser alone", denoiser_alone),
+    Row("flux2-klein", "ComfyUI's folders", beside_its_parts),
     Row("flux2-klein", "GGUF", as_gguf, slow=True),
     Row("z-image", "diffusers folder", as_saved, slow=True),
     Row("z-image", "ComfyUI's denoiser alone", denoiser_alone),
