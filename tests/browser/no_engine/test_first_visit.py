@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from app.compat.machine.hardware import Hardware
 from app.engine.speech.sound import sound
@@ -32,6 +32,11 @@ const look = () => {
 };
 look();
 """
+
+FRAMED = """() => {
+  const greeting = document.querySelector("#h-greeting");
+  return Boolean(greeting?.checkVisibility({ visibilityProperty: true })) && parseFloat(getComputedStyle(greeting, "::before").height) > 300;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +67,25 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts
     assert page.evaluate("[...said]") == [], "Gradio's own loader was seen"
     assert not shut_out(page)
+    context.close()
+
+
+def test_a_frame_stands_where_the_greeting_will_come(browser: Browser, opened: tuple[Desk, str]) -> None:
+    """Between the head and the greeting's answer the page was blank."""
+    opened[0].settings.put({"greeted": False})
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    held: list[Route] = []
+    page.route("**/hearth/greeting", lambda route: held.append(route))
+    page.goto(opened[1])
+    page.wait_for_function(FRAMED)
+    expect(page.locator("#speak-go")).to_be_hidden()
+    until_seen(page, lambda: bool(held))
+    held[0].continue_()
+    expect(page.locator("#h-greeting").get_by_role("button")).to_have_count(6)
+    expect(page.locator("#speak-go")).to_be_visible()
+    assert not page.evaluate(FRAMED)
     context.close()
 
 
