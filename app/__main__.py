@@ -16,12 +16,14 @@ from typing import Any, NoReturn
 
 from app import __version__
 from app.base.clean_words import CleanFormatter
-from app.base.commands import COMMANDS, START, STARTS, name_command
+from app.base.commands import COMMANDS, STARTS
 from app.base.fast_import import pausing_collector, skipping_stubs
-from app.base.languages import word_for
+from app.base.languages import in_terminal, word_for, word_help
 from app.base.proxies import set_socks_aside
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
+from app.base.start_command import START, name_command
 from app.base.trouble import BadUsage, Trouble
+from app.cli.help_page import HelpLines, describe, translate_argparse
 from app.launcher import slot_lock
 
 EXIT_TROUBLE = 2
@@ -32,6 +34,9 @@ EXIT_UNREAD = 141
 
 class Parser(argparse.ArgumentParser):
     """Refuses in Hearth's sentences what cannot be read as options of a command; `main` tells them."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(formatter_class=HelpLines, **given)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -101,19 +106,25 @@ def print_refusal(words: str, code: str) -> None:
     print(json.dumps({"event": "failed", "sentence": words, "objections": [], "files": [], "code": code}), flush=True)
 
 
-def read(given: Sequence[str], starts: Mapping[str, str]) -> argparse.Namespace:
-    parser = Parser(prog=name_command(), description="Speech and pictures, made on your own computer.")
-    parser.add_argument("--version", action="version", version=f"hearth {__version__}")
+def read(given: Sequence[str], starts: Mapping[str, Sentence]) -> argparse.Namespace:
+    translate_argparse()
+    parser = Parser(prog=name_command(), description=in_terminal(say("usage.hearth", "Speech and pictures, made on your own computer.")))
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"hearth {__version__}",
+        help=word_help(say("usage.version", "show Hearth's version and exit")),
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (module, help_) in COMMANDS.items():
-        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
+        command = commands.add_parser(name, help=word_help(help_), description=describe(help_))
         if name == given[0]:
             with pausing_collector(), skipping_stubs():
                 import_module(module).add_arguments(command)
             command.refuse_unknown_options(given[1:])
     for name, help_ in starts.items():
         if name not in COMMANDS:
-            commands.add_parser(name, help=help_)
+            commands.add_parser(name, help=word_help(help_))
     args, unknown = parser.parse_known_args(given, argparse.Namespace(given=list(given)))
     if unknown:
         commands.choices[args.command].refuse_unknown(unknown)

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Final
 
-START: Final = Path(__file__).parents[2] / "start.py"
+from app.base.sentence import say
 
 COMMANDS: Final = {
-    "open": ("app.cli.open", "open the window (the default)"),
-    "speak": ("app.cli.speak", "speak a script into a sound file"),
-    "paint": ("app.cli.paint", "paint a prompt into a picture"),
-    "voices": ("app.cli.voices", "list voices; send, take, rename and remove saved ones"),
-    "models": ("app.cli.models", "list, download and remove models"),
-    "disk": ("app.cli.disk", "show what takes room on the disk; move it to another one, and back"),
-    "doctor": ("app.cli.doctor", "show what this machine can do and how models will run on it, with reasons"),
-    "bench": ("app.cli.bench", "measure Hearth on this machine, in turn with the plain libraries"),
-    "lend": ("app.cli.lend", "let another computer's Hearth use this one"),
-    "machines": ("app.cli.machines", "list, add and remove the computers that help this one, or use a Dask cluster"),
-    "backup": ("app.cli.backup", "copy the database of jobs and creations to its backups"),
-    "completion": ("app.cli.completion", "print what makes bash, zsh, fish or PowerShell complete these commands"),
-    "install-app": ("app.launcher.desktop_entry", "add Hearth to your apps"),
-    "remove-app": ("app.launcher.desktop_entry", "remove Hearth from your apps, and show where your files are"),
-    "update": ("app.launcher.update", "install the newest version, after testing it"),
+    "open": ("app.cli.open", say("usage.open", "open the window (the default)")),
+    "speak": ("app.cli.speak", say("usage.speak", "speak a script into a sound file")),
+    "paint": ("app.cli.paint", say("usage.paint", "paint a prompt into a picture")),
+    "voices": ("app.cli.voices", say("usage.voices", "list voices; send, take, rename and remove saved ones")),
+    "models": ("app.cli.models", say("usage.models", "list, download and remove models")),
+    "disk": ("app.cli.disk", say("usage.disk", "show what takes room on the disk; move it to another one, and back")),
+    "doctor": ("app.cli.doctor", say("usage.doctor", "show what this machine can do and how models will run on it, with reasons")),
+    "bench": ("app.cli.bench", say("usage.bench", "measure Hearth on this machine, in turn with the plain libraries")),
+    "lend": ("app.cli.lend", say("usage.lend", "let another computer's Hearth use this one")),
+    "machines": ("app.cli.machines", say("usage.machines", "list, add and remove the computers that help this one, or use a Dask cluster")),
+    "backup": ("app.cli.backup", say("usage.backup", "copy the database of jobs and creations to its backups")),
+    "completion": ("app.cli.completion", say("usage.completion", "print what makes bash, zsh, fish or PowerShell complete these commands")),
+    "install-app": ("app.launcher.desktop_entry", say("usage.install-app", "add Hearth to your apps")),
+    "remove-app": ("app.launcher.desktop_entry", say("usage.remove-app", "remove Hearth from your apps, and show where your files are")),
+    "update": ("app.launcher.update", say("usage.update", "install the newest version, after testing it")),
 }
 """Each module has `add_arguments(parser)` and `main(args) -> exit code`, and is imported only when its command is used."""
 
@@ -54,20 +52,13 @@ made."""
 
 EXTRAS: Final = ("aac", "keyring", "machines", "mcp", "pdf", "quantised", "window")
 STARTS: Final = {
-    "add": f"add an extra of pyproject.toml ({', '.join(EXTRAS)}); it stays over updates and repairs",
-    "back": "one step back, to what was there before the last update",
-    "lint": "check the checkout's style, format and house rules",
-    "repair": "make the environment anew",
-    "style": "check the checkout's style and format alone, before a commit",
-    "test": "add what the tests need and run them: all, fast, those of a room (test keeper); other words go to pytest",
-    "types": "check the checkout's types",
-    "update": "newer code and its environment beside the old one, swapped in once proven",
+    "add": say("usage.add", "add an extra of pyproject.toml ({names}); it stays over updates and repairs", names=EXTRAS),
+    "back": say("usage.back", "one step back, to what was there before the last update"),
+    "lint": say("usage.lint", "check the checkout's style, format and house rules"),
+    "repair": say("usage.repair", "make the environment anew"),
+    "style": say("usage.style", "check the checkout's style and format alone, before a commit"),
+    "test": say("usage.test", "add what the tests need and run them: all, fast, those of a room (test keeper); other words go to pytest"),
+    "types": say("usage.types", "check the checkout's types"),
+    "update": say("usage.renew", "newer code and its environment beside the old one, swapped in once proven"),
 }
 """start.py does these itself, under any Python; `update` is a command of Hearth's too, for those who installed it with pip."""
-
-
-def name_command() -> str:
-    """Return how Hearth is called in a terminal, as every sentence writes it: from its folder, as the README does, or where pip put it."""
-    if not START.is_file():
-        return "hearth"
-    return "Hearth.bat" if os.name == "nt" else "python3 start.py"

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from app.base.commands import START, name_command
 from app.base.sentence import Sentence, say
+from app.base.start_command import START, name_command
 from app.base.trouble import Trouble
 
 MACHINES: Final = ("dask", "distributed", "cryptography", "zeroconf")

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, TextIO
 
-from app.base.sentence import Sentence
+from app.base.sentence import Sentence, Value, in_words
 
 FOLDER: Final = Path(__file__).parent / "locale"
 """`languages.json` lists the languages; each but English, which stands in the code, has a file of sentences beside it."""
@@ -72,6 +72,18 @@ def word_for(stream: TextIO, sentence: Sentence) -> str:
     except UnicodeEncodeError:
         return str(sentence)
     return words
+
+
+def in_terminal(value: Value) -> str:
+    """Word what a command answers on standard output, as `word_for` does."""
+    if isinstance(value, Sentence):
+        return word_for(sys.stdout, value)
+    return str(in_words(value, templates(system_language())))
+
+
+def word_help(sentence: Sentence) -> str:
+    """Word what a command's help says, for argparse, which takes a % for a blank."""
+    return in_terminal(sentence).replace("%", "%%")
 
 
 def _primary(tag: str) -> str:

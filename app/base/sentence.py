@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, Union
 
 from app.base.clean_words import clean_words
-from app.base.commands import name_command
+from app.base.start_command import name_command
 
 Value = Union[str, int, float, "Sentence", tuple[Union[str, "Sentence"], ...]]
 """A tuple is a list of names, joined by the comma of the language in which it is read."""

@@ -7,8 +7,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from app.base.commands import START
 from app.base.sentence import say
+from app.base.start_command import START
 from app.base.trouble import Trouble
 
 

@@ -7,7 +7,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from app.base.commands import COMMANDS, EXTRAS, START, STARTS, WORDS
+from app.base.commands import COMMANDS, EXTRAS, STARTS, WORDS
+from app.base.languages import word_help
+from app.base.sentence import say
+from app.base.start_command import START
 
 Words = Mapping[str, str]
 """A command may be followed by any of the words that it maps to."""
@@ -71,7 +74,7 @@ SHELLS: Final[Mapping[str, Callable[[str, Words], str]]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=tuple(SHELLS), help="the shell that is to complete")
+    parser.add_argument("shell", choices=tuple(SHELLS), help=word_help(say("usage.completion-shell", "the shell that is to complete")))
 
 
 def main(args: argparse.Namespace) -> int:

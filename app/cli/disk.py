@@ -13,21 +13,24 @@ from typing import Final
 from app.base import other_disk, paths
 from app.base.clean_words import clean_words
 from app.base.extras import can_add
+from app.base.languages import in_terminal, word_help
 from app.base.other_disk import word_away
 from app.base.paths import Home
-from app.base.sentence import in_words, say
+from app.base.sentence import join_sentences, say
 from app.base.trouble import Trouble
 from app.cli.job import FINISHED, print_answer
 from app.cli.machine_options import add_home_option
-from app.cli.models import format_size
+from app.cli.models import word_size
 from app.engine.keeper.disk_use import choose_target, find_doubles, find_use, list_uses
 from app.engine.models.catalog import BY_ID
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
-    parser.add_argument("words", nargs="*", help="a name from the list, and with move a folder on another disk")
-    parser.add_argument("--json", action="store_true", help="print lines of JSON")
+    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help=word_help(say("usage.action", "by default list")))
+    parser.add_argument(
+        "words", nargs="*", help=word_help(say("usage.disk-words", "a name from the list, and with move a folder on another disk"))
+    )
+    parser.add_argument("--json", action="store_true", help=word_help(say("usage.json", "print lines of JSON")))
     add_home_option(parser)
 
 
@@ -45,12 +48,13 @@ def print_uses(home: Home, args: argparse.Namespace) -> None:
         if args.json:
             print(json.dumps(values | {"away": use.away, "movable": use.movable}))
             continue
-        told = [str(word_away(use.folder)) if use.away else str(use.why)]
+        told = [word_away(use.folder) if use.away else use.why]
         if use.unused:
-            told.append(str(say("disk.unused-long", "Unused for half a year.")))
+            told.append(say("disk.unused-long", "Unused for half a year."))
         if use.target is not None and not use.away:
-            told.append(str(say("disk.lies", "On another disk: {target}", target=str(use.target))))
-        print(clean_words(f"{format_size(use.bytes):>9}  {use.name}  {in_words(use.title)}\n{'':>11}{' '.join(told)}"))
+            told.append(say("disk.lies", "On another disk: {target}", target=str(use.target)))
+        why = join_sentences(map(in_terminal, told))
+        print(clean_words(f"{in_terminal(word_size(use.bytes)):>9}  {use.name}  {in_terminal(use.title)}\n{'':>11}{why}"))
 
 
 def print_doubles(home: Home, args: argparse.Namespace) -> None:
@@ -59,7 +63,11 @@ def print_doubles(home: Home, args: argparse.Namespace) -> None:
         if args.json:
             print(json.dumps({"bytes": double.bytes, "files": files}))
         else:
-            print(clean_words("\n".join((f"{format_size(double.bytes):>9}  {files[0]}", *(f"{'':>11}{each}" for each in files[1:])))))
+            print(
+                clean_words(
+                    "\n".join((f"{in_terminal(word_size(double.bytes)):>9}  {files[0]}", *(f"{'':>11}{each}" for each in files[1:])))
+                )
+            )
 
 
 def move(home: Home, args: argparse.Namespace) -> None:

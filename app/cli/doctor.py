@@ -7,7 +7,6 @@ import platform
 import shlex
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,10 +14,13 @@ from typing import Any
 
 from app import __version__
 from app.base.clean_words import clean_words
-from app.base.commands import name_command
+from app.base.languages import in_terminal, word_for, word_help
 from app.base.paths import Home
-from app.base.sentence import Sentence, in_words, say
+from app.base.sentence import Sentence, Value, join_sentences, say
+from app.base.start_command import name_command
+from app.base.terminal_lines import fit_line, pad, wrap
 from app.base.trouble import Trouble
+from app.cli.job import print_answer
 from app.cli.machine_options import add_common_options, read_machine
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
@@ -27,7 +29,7 @@ from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import Subject, Verdict, Verdicts, forget, learn, read_given, verdict_file
 from app.compat.planning.decide import DECIDED_FIELDS, check_machine
 from app.compat.planning.fallbacks import learned
-from app.compat.planning.plan_words import word_option, word_value
+from app.compat.planning.plan_words import word_option, word_source, word_value
 from app.compat.planning.types import Plan, Reason
 from app.engine.models import catalog
 from app.engine.models.chosen import read_choice, read_chunk
@@ -37,25 +39,43 @@ from app.engine.models.planned import explain_stand_in, make_plan
 
 SHOWN = ("dia-1.6b", "sd15", "sdxl")
 """The page shows these models even if they are not installed."""
+ANY = say("doctor.any", "Attention of any model")
 _WEIGHTS = ("precision", "offload", "vae", "quantised")
 _GIB = 1 << 30
+_LABEL, _FIELD = 14, 18
+"""Labels and fields take so many places."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print everything as JSON; with --selftest the machine alone, for --pretend")
-    parser.add_argument("--why", action="store_true", help="also show rejected options and every objection")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help=word_help(say("usage.doctor-json", "print everything as JSON; with --selftest the machine alone, for --pretend")),
+    )
+    parser.add_argument(
+        "--why", action="store_true", help=word_help(say("usage.doctor-why", "also show rejected options and every objection"))
+    )
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help=f"show the plan for this model only: a name from '{name_command()} models', or a local folder or file",
+        help=word_help(
+            say("usage.doctor-model", "show the plan for this model only: a name from '{hearth} models', or a local folder or file")
+        ),
     )
-    parser.add_argument("--selftest", action="store_true", help="run the self-test again and store its results")
+    parser.add_argument(
+        "--selftest", action="store_true", help=word_help(say("usage.doctor-selftest", "run the self-test again and store its results"))
+    )
     parser.add_argument(
         "--forget",
         nargs="?",
         const="",
         metavar="NAME",
-        help="forget what Hearth learned from failed runs of this model, or of all models; the next run starts afresh",
+        help=word_help(
+            say(
+                "usage.doctor-forget",
+                "forget what Hearth learned from failed runs of this model, or of all models; the next run starts afresh",
+            )
+        ),
     )
     add_common_options(parser)
 
@@ -64,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
     home, hardware, verdicts = read_machine(args)
     folder = home.verdicts
     if args.forget is not None:
-        print(forgotten(forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
+        print_answer(forgotten(forget(folder, hardware, args.forget and catalog.find(args.forget).id)))
         return 0
     if not args.json:
         print("\n".join(wrapped(about(hardware))))
@@ -96,7 +116,7 @@ def list_models(home: Home, named: str = "") -> dict[str, Model | None]:
         found = catalog.find(named)
         return {found.title: found}
     shown = [each for each in catalog.CATALOG if each.id in SHOWN or (each.source and locate(home, each))]
-    return {"Attention of any model": None} | {each.title: each for each in shown}
+    return {str(ANY): None} | {each.title: each for each in shown}
 
 
 def list_curves(home: Home, hardware: Hardware) -> list[Curve]:
@@ -109,6 +129,7 @@ def list_curves(home: Home, hardware: Hardware) -> list[Curve]:
 class Shown:
     """What the page shows for one model."""
 
+    title: Value
     plan: Plan | Trouble
     """A Trouble says that a choice made by hand cannot work."""
     taught: tuple[Sentence, ...]
@@ -120,14 +141,14 @@ class Shown:
     @classmethod
     def of(cls, home: Home, hardware: Hardware, model: Model | None, verdicts: Verdicts) -> Shown:
         choice, chunk = read_choice(home), read_chunk(home)
-        taught = taught_by(hardware, model, verdicts)
+        title, taught = model.words if model is not None else ANY, taught_by(hardware, model, verdicts)
         try:
             plan = make_plan(home, hardware, model, choice, verdicts, chunk=chunk, itself=bool(hardware.pretended))
             here = make_plan(home, hardware, model, choice, verdicts, chunk=chunk)
         except Trouble as trouble:
-            return cls(trouble, taught)
+            return cls(title, trouble, taught)
         note = explain_stand_in(hardware, plan, here)
-        return cls(plan, taught, note, here if note is not None else None)
+        return cls(title, plan, taught, note, here if note is not None else None)
 
 
 def taught_by(hardware: Hardware, model: Model | None, verdicts: Verdicts) -> tuple[Sentence, ...]:
@@ -155,7 +176,9 @@ def test(hardware: Hardware) -> dict[Subject, Verdict]:
     from app.engine.session.machine_check import questions
 
     def tell(done: int, total: int, words: Sentence) -> None:
-        print(f"\r{done}/{total} {words!s:<60.60}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        print(
+            f"\r{done}/{total} {fit_line(word_for(sys.stderr, words), 60)}", end="\n" if done == total else "", file=sys.stderr, flush=True
+        )
 
     return run.run(hardware, tell, questions)
 
@@ -166,91 +189,121 @@ Line = tuple[int, str]
 
 
 def about(hardware: Hardware) -> Iterator[Line]:
-    pretended = f" (pretended{', from ' + hardware.pretended if hardware.report else ''})" if hardware.pretended else ""
-    yield 0, f"Hearth {__version__} on {hardware.name}{pretended}"
-    memory = f"{hardware.memory_bytes / _GIB:.1f} GiB"
-    yield (
-        2,
-        f"{'memory':<14}{memory}{', shared with the processor' if hardware.unified else ''}; {hardware.free_bytes / _GIB:.1f} GiB free",
-    )
+    yield 0, in_terminal(say("doctor.on", "Hearth {version} on {machine}", version=__version__, machine=_word_machine(hardware)))
+    memory = say("doctor.memory", "{total} GiB; {free} GiB free", total=_gib(hardware.memory_bytes), free=_gib(hardware.free_bytes))
+    if hardware.unified:
+        memory = say(
+            "doctor.memory-shared",
+            "{total} GiB, shared with the processor; {free} GiB free",
+            total=_gib(hardware.memory_bytes),
+            free=_gib(hardware.free_bytes),
+        )
+    yield from row(say("doctor.memory-row", "memory"), in_terminal(memory))
     if hardware.capability:
-        code = f"; this torch has code for {' '.join(hardware.arch_list)}" if hardware.arch_list else ""
-        driver = f"; driver {hardware.driver}" if hardware.driver else ""
-        yield 2, f"{'card':<14}compute capability {hardware.capability[0]}.{hardware.capability[1]}{driver}{code}"
-    yield (
-        2,
-        f"{'system':<14}{hardware.system} {hardware.system_version}, {hardware.processor}, {hardware.cores} cores, {hardware.ram_bytes / _GIB:.1f} GiB",
+        facts = [say("doctor.capability", "compute capability {major}.{minor}", major=hardware.capability[0], minor=hardware.capability[1])]
+        if hardware.driver:
+            facts.append(say("doctor.driver", "driver {version}", version=hardware.driver))
+        if hardware.arch_list:
+            facts.append(say("doctor.code", "this torch has code for {names}", names=" ".join(hardware.arch_list)))
+        yield from row(say("doctor.card-row", "card"), "; ".join(map(in_terminal, facts)))
+    system = say(
+        "doctor.system",
+        "{system}, {processor}, {cores} {cores:core|cores}, {memory} GiB",
+        system=f"{hardware.system} {hardware.system_version}",
+        processor=hardware.processor,
+        cores=hardware.cores,
+        memory=_gib(hardware.ram_bytes),
     )
-    yield 2, f"{'torch':<14}{hardware.torch or 'not installed'}; Python {platform.python_version()}"
+    yield from row(say("doctor.system-row", "system"), in_terminal(system))
+    torch = hardware.torch or in_terminal(say("doctor.no-torch", "not installed"))
+    yield 2, f"{pad('torch', _LABEL)}{torch}; Python {platform.python_version()}"
     yield 0, ""
+
+
+def _word_machine(hardware: Hardware) -> Sentence | str:
+    if not hardware.pretended:
+        return hardware.name
+    if not hardware.report:
+        return say("doctor.pretended", "{name} (pretended)", name=hardware.name)
+    return say("doctor.pretended-from", "{name} (pretended, from {file})", name=hardware.name, file=hardware.pretended)
+
+
+def _gib(size_bytes: int) -> float:
+    return round(size_bytes / _GIB, 1)
+
+
+def row(label: Sentence, text: str) -> Iterator[Line]:
+    yield 2, f"{pad(in_terminal(label), _LABEL)}{text}"
 
 
 def page(shown: Mapping[str, Shown], why: bool) -> Iterator[Line]:
     """Yield the page's lines: the plan without a model in full, then for each model what differs, and its weights."""
     plans = [each.plan for each in shown.values() if isinstance(each.plan, Plan)]
     first = plans[0] if plans and not plans[0].precision else None
-    for name, each in shown.items():
-        yield 0, name
+    for each in shown.values():
+        yield 0, in_terminal(each.title)
         plan = each.plan
         if isinstance(plan, Trouble):
-            yield 2, str(plan)
+            yield 2, word_trouble(plan)
             yield 0, ""
             continue
         if each.note is not None:
-            yield 2, str(each.note)
+            yield 2, in_terminal(each.note)
         for field, reason in zip(DECIDED_FIELDS, plan.because, strict=True):
             weights = field in _WEIGHTS
             if field == "vae" and plan.of("vae") is None:
                 continue
             differs = not weights if plan is first else weights or first is None or word_value(plan, field) != word_value(first, field)
             if differs:
-                yield 2, f"{field:<18}{in_words(word_value(plan, field))}"
+                yield 2, f"{field:<{_FIELD}}{in_terminal(word_value(plan, field))}"
                 yield 20, reason_line(reason)
-        yield from ((2, f"{'warning':<18}{reason.sentence}") for reason in plan.warnings)
-        yield from ((2, f"{'learned':<18}{sentence}") for sentence in each.taught)
+        yield from (told(say("doctor.warning", "warning"), reason.sentence) for reason in plan.warnings)
+        yield from (told(say("doctor.learned", "learned"), sentence) for sentence in each.taught)
         if why:
             yield from list_rejected(plan)
         yield 0, ""
-    yield from ((0, f"{reason.sentence}") for reason in (plans[0].retired if plans else ()))
+    yield from ((0, in_terminal(reason.sentence)) for reason in (plans[0].retired if plans else ()))
+
+
+def told(label: Sentence, sentence: Sentence) -> Line:
+    return 2, f"{pad(in_terminal(label), _FIELD)}{in_terminal(sentence)}"
+
+
+def word_trouble(trouble: Trouble) -> str:
+    return join_sentences(map(in_terminal, (trouble.sentence, *trouble.objections)))
 
 
 def list_rejected(plan: Plan) -> Iterator[Line]:
-    yield 2, "rejected"
+    yield 2, in_terminal(say("doctor.rejected", "rejected"))
     for rejected in plan.rejected:
-        yield 4, f"{rejected.field} {word_option(rejected.field, rejected.option)!s}"
+        yield 4, f"{rejected.field} {in_terminal(word_option(rejected.field, rejected.option))}"
         yield from ((20, reason_line(each)) for each in rejected.objections)
 
 
 def reason_line(reason: Reason) -> str:
-    return f"{reason.sentence} [{reason.source}]"
+    return f"{in_terminal(reason.sentence)} [{in_terminal(word_source(reason.source))}]"
 
 
 def tested(verdicts: Verdicts, file: Path) -> Iterator[Line]:
-    yield 0, "Self-test"
+    yield 0, in_terminal(say("doctor.selftest", "Self-test"))
     if not verdicts:
-        yield (
-            2,
-            str(
-                say("doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run {hearth} doctor --selftest.")
-            ),
+        unseen = say(
+            "doctor.unseen", "Not run on this machine yet, so the plan is based on other machines. Run {hearth} doctor --selftest."
         )
+        yield 2, in_terminal(unseen)
     for sentence, found in counted(verdicts):
-        yield 2, str(sentence)
+        yield 2, in_terminal(sentence)
         yield from ((4, f"{each.subject}: {each.words or f'error {each.error:.2g}'}") for each in found)
     yield 0, ""
-    yield 0, "To report a problem"
-    yield (
-        2,
-        str(
-            say(
-                "doctor.report",
-                "Send the output of {hearth} doctor --json, what you did, and what happened. The output describes your machine; "
-                "it contains none of your texts, pictures or recordings.",
-            )
-        ),
+    yield 0, in_terminal(say("doctor.to-report", "To report a problem"))
+    report = say(
+        "doctor.report",
+        "Send the output of {hearth} doctor --json, what you did, and what happened. The output describes your machine; "
+        "it contains none of your texts, pictures or recordings.",
     )
+    yield 2, in_terminal(report)
     if verdicts:
-        yield 2, str(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))
+        yield 2, in_terminal(say("doctor.file", "The self-test's results are in {file}.", file=str(file)))
 
 
 def counted(verdicts: Verdicts) -> Iterator[tuple[Sentence, list[Verdict]]]:
@@ -282,9 +335,7 @@ def wrapped(lines: Iterator[Line]) -> Iterator[str]:
     width = min(120, shutil.get_terminal_size((100, 24)).columns)
     for indent, text in lines:
         margin = " " * indent
-        yield from textwrap.wrap(
-            clean_words(text), width, initial_indent=margin, subsequent_indent=margin + "  ", break_on_hyphens=False, break_long_words=False
-        ) or [""]
+        yield from wrap(clean_words(text), width, margin, margin + "  ") or [""]
 
 
 def to_plain(home: Home, shown: Mapping[str, Shown]) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from app.base import paths
-from app.base.commands import name_command
 from app.base.disk_faults import word_fault
-from app.base.languages import word_for
+from app.base.languages import in_terminal, word_for, word_help
 from app.base.sentence import Sentence, say
 from app.base.trouble import Impossible, Trouble
 from app.cli import output_file
@@ -33,17 +32,19 @@ from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.on_disk import find_model
 
 FINISHED, FAILED, TROUBLE, INCOMPLETE, UNWRITTEN, STOPPED = 0, 1, 2, 3, 4, 130
-EXIT_CODES: Final = """exit codes:
-  0    everything was made
-  1    nothing could be made
-  2    the request cannot be carried out; nothing was started
-  3    only some parts were made: -o has them, and the same command makes the rest
-  4    the result could not be written to -o; the message says where it is
-  130  stopped with Ctrl+C; finished parts are kept
-"""
-CHOICES_HELP: Final = (
-    "These options apply to this command only. Without them, the settings of the Machine tab apply; 'auto' lets Hearth decide."
+EXIT_CODES: Final = {
+    FINISHED: say("usage.code-finished", "everything was made"),
+    FAILED: say("usage.code-failed", "nothing could be made"),
+    TROUBLE: say("usage.code-trouble", "the request cannot be carried out; nothing was started"),
+    INCOMPLETE: say("usage.code-incomplete", "only some parts were made: -o has them, and the same command makes the rest"),
+    UNWRITTEN: say("usage.code-unwritten", "the result could not be written to -o; the message says where it is"),
+    STOPPED: say("usage.code-stopped", "stopped with Ctrl+C; finished parts are kept"),
+}
+CHOICES_HELP: Final = say(
+    "usage.choices",
+    "These options apply to this command only. Without them, the settings of the Machine tab apply; 'auto' lets Hearth decide.",
 )
+NAMES_MODEL: Final = say("usage.model", "a name from '{hearth} models', or a local folder or file")
 
 
 def number(words: str) -> int | float:
@@ -59,34 +60,46 @@ def add_job_options(parser: argparse.ArgumentParser, rows: Rows) -> None:
         if each.option:
             named = "--" + each.name.replace("_", "-")
             if each.range is None and not each.choices:
-                parser.add_argument(named, help=each.option, action="store_const", const=True)
+                parser.add_argument(named, help=word_help(each.option), action="store_const", const=True)
                 continue
             parser.add_argument(
                 named,
-                help=each.option,
+                help=word_help(each.option),
                 choices=tuple(each.choices) if each.choices and not each.open else None,
                 type=number if each.whole else str if each.range is None else float,
             )
     parser.add_argument(
-        "-o", "--output", type=Path, help="also write the result to this file, or '-' for standard output; it stays on the shelf"
+        "-o",
+        "--output",
+        type=Path,
+        help=word_help(say("usage.output", "also write the result to this file, or '-' for standard output; it stays on the shelf")),
     )
-    parser.add_argument(
-        "--model", default="", type=os.path.expanduser, help=f"a name from '{name_command()} models', or a local folder or file"
-    )
-    choices = parser.add_argument_group("manual settings", CHOICES_HELP)
-    choices.add_argument("--chunk", help="queries per attention chunk: a whole number, or auto")
-    choices.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help="the dtype to compute in")
-    choices.add_argument("--gqa", choices=(AUTO, *get_args(Gqa)), help="how grouped-query attention is computed")
-    choices.add_argument("--kernels", help="the torch attention kernels that may be used, separated by commas, or auto")
+    parser.add_argument("--model", default="", type=os.path.expanduser, help=word_help(NAMES_MODEL))
+    choices = parser.add_argument_group(in_terminal(say("usage.by-hand", "manual settings")), in_terminal(CHOICES_HELP))
+    choices.add_argument("--chunk", help=word_help(say("usage.chunk", "queries per attention chunk: a whole number, or auto")))
+    choices.add_argument("--dtype", choices=(AUTO, *get_args(Dtype)), help=word_help(say("usage.dtype", "the dtype to compute in")))
     choices.add_argument(
-        "--offload", choices=(AUTO, *get_args(Offload)), help="which model parts stay out of the device's memory while idle"
+        "--gqa", choices=(AUTO, *get_args(Gqa)), help=word_help(say("usage.gqa", "how grouped-query attention is computed"))
     )
-    choices.add_argument("--quantised", choices=(AUTO, *get_args(Quantised)), help="the quantisation of the weights")
+    choices.add_argument(
+        "--kernels", help=word_help(say("usage.kernels", "the torch attention kernels that may be used, separated by commas, or auto"))
+    )
+    choices.add_argument(
+        "--offload",
+        choices=(AUTO, *get_args(Offload)),
+        help=word_help(say("usage.offload", "which model parts stay out of the device's memory while idle")),
+    )
+    choices.add_argument(
+        "--quantised", choices=(AUTO, *get_args(Quantised)), help=word_help(say("usage.quantised", "the quantisation of the weights"))
+    )
     add_common_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the result's path and errors only")
-    parser.add_argument("--json", action="store_true", help="print every event as a line of JSON")
-    parser.add_argument("--anew", action="store_true", help="start from the beginning instead of resuming an unfinished job")
-    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXIT_CODES
+    parser.add_argument("-q", "--quiet", action="store_true", help=word_help(say("usage.quiet", "print the result's path and errors only")))
+    parser.add_argument("--json", action="store_true", help=word_help(say("usage.json-events", "print every event as a line of JSON")))
+    parser.add_argument(
+        "--anew", action="store_true", help=word_help(say("usage.anew", "start from the beginning instead of resuming an unfinished job"))
+    )
+    codes = (f"  {code:<4} {in_terminal(meaning)}" for code, meaning in EXIT_CODES.items())
+    parser.epilog = "\n".join((in_terminal(say("usage.codes", "exit codes:")), *codes))
 
 
 def read_settings(args: argparse.Namespace, rows: Rows) -> dict[str, Any]:

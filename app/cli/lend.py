@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.base import paths
 from app.base.extras import require_machines
+from app.base.languages import word_help
 from app.base.sentence import Sentence, say
 from app.cli.job import open_keeper, print_sentence
 from app.cli.machine_options import add_common_options
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", nargs="?", help="what the other computer's Machine tab shows; not needed again after the first time")
     parser.add_argument(
-        "--fetch-models", action="store_true", help="download the models that the other computer uses, or take them from it"
+        "code",
+        nargs="?",
+        help=word_help(say("usage.lend-code", "what the other computer's Machine tab shows; not needed again after the first time")),
+    )
+    parser.add_argument(
+        "--fetch-models",
+        action="store_true",
+        help=word_help(say("usage.lend-fetch-models", "download the models that the other computer uses, or take them from it")),
     )
     add_common_options(parser)
 

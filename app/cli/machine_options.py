@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from app.base import paths
-from app.base.commands import name_command
+from app.base.languages import word_help
 from app.base.paths import Home
+from app.base.sentence import say
 from app.compat.machine import verdicts
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import find_machine
@@ -15,7 +16,7 @@ from app.compat.machine.verdicts import Subject, Verdict
 
 
 def add_home_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--home", type=Path, metavar="DIR", help="the folder for all of Hearth's files")
+    parser.add_argument("--home", type=Path, metavar="DIR", help=word_help(say("usage.home", "the folder for all of Hearth's files")))
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,12 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         "--pretend",
         default="",
         metavar="MACHINE",
-        help=f"plan for another machine: gtx-1060, m1-8gb ..., or the file that '{name_command()} doctor --selftest --json' printed there",
+        help=word_help(
+            say(
+                "usage.pretend",
+                "plan for another machine: gtx-1060, m1-8gb ..., or the file that '{hearth} doctor --selftest --json' printed there",
+            )
+        ),
     )
     add_home_option(parser)
 

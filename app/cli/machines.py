@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from app.base import paths
 from app.base.duration import word_duration
 from app.base.extras import require_machines
+from app.base.languages import word_help
 from app.base.paths import Home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
@@ -30,12 +31,16 @@ SEEN: Final = say("machines-add.window", 'See that "Use other computers" is on, 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
+    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help=word_help(say("usage.action", "by default list")))
     parser.add_argument(
-        "machine", nargs="*", help="to remove: names or ids from the list; to use: a Dask scheduler, tls://node.example:8786"
+        "machine",
+        nargs="*",
+        help=word_help(
+            say("usage.machines-machine", "to remove: names or ids from the list; to use: a Dask scheduler, tls://node.example:8786")
+        ),
     )
     for name, help_ in PEM.items():
-        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"to use a Dask scheduler: {help_}, as PEM")
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=word_help(help_))
     add_home_option(parser)
 
 
@@ -177,7 +182,7 @@ ACTIONS: Final[dict[str, Callable[[Home, argparse.Namespace], int]]] = {
     "remove": remove_machines,
 }
 PEM: Final = {
-    "ca": "the authority that signed its certificates",
-    "cert": "a certificate by which it lets this one in",
-    "key": "the key of that",
+    "ca": say("usage.machines-ca", "to use a Dask scheduler: the authority that signed its certificates, as PEM"),
+    "cert": say("usage.machines-cert", "to use a Dask scheduler: a certificate by which it lets this one in, as PEM"),
+    "key": say("usage.machines-key", "to use a Dask scheduler: the key of that, as PEM"),
 }

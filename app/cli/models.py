@@ -12,12 +12,13 @@ from typing import IO, Any, Final
 from app.base import paths
 from app.base.clean_words import clean_words
 from app.base.duration import word_duration
+from app.base.languages import in_terminal, word_help
 from app.base.paths import Home
-from app.base.sentence import Sentence, Value, say
+from app.base.sentence import Sentence, say
 from app.base.trouble import BadUsage
 from app.cli.job import FAILED, FINISHED, STOPPED, print_answer, print_sentence
 from app.cli.machine_options import add_common_options, read_machine
-from app.cli.progress import ERASE_LINE, format_bar
+from app.cli.progress import ERASE_LINE, format_bar, word_progress
 from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.chosen import read_choice, read_chunk
@@ -31,9 +32,11 @@ POLL_S = 0.3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help="by default list")
-    parser.add_argument("model", nargs="*", help="names from the list; with found, words to search for")
-    parser.add_argument("--json", action="store_true", help="print lines of JSON")
+    parser.add_argument("action", nargs="?", default="list", choices=tuple(ACTIONS), help=word_help(say("usage.action", "by default list")))
+    parser.add_argument(
+        "model", nargs="*", help=word_help(say("usage.models-model", "names from the list; with found, words to search for"))
+    )
+    parser.add_argument("--json", action="store_true", help=word_help(say("usage.json", "print lines of JSON")))
     add_common_options(parser)
 
 
@@ -66,7 +69,7 @@ def remove_models(home: Home, models: list[Model], args: argparse.Namespace) -> 
         if args.json:
             print(json.dumps({"id": model.id, "removed": there, "freed_bytes": freed}))
         elif there:
-            print_answer(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=format_size(freed)))
+            print_answer(say("models.removed", "{model} was removed; {size} were freed.", model=model.words, size=word_size(freed)))
         else:
             print_answer(_word_absent(model))
     return FINISHED
@@ -96,7 +99,7 @@ def print_sizes(home: Home, models: list[Model], args: argparse.Namespace) -> in
         if args.json and (size or models):
             print(json.dumps({"id": model.id, "bytes": size}))
         elif size:
-            print(f"{format_size(size):>9}  {clean_words(model.id)}")
+            print(f"{in_terminal(word_size(size)):>9}  {clean_words(model.id)}")
         elif models:
             print_answer(_word_absent(model))
     return FINISHED
@@ -108,15 +111,15 @@ def print_found(home: Home, models: list[Model], args: argparse.Namespace) -> in
     finder.look_now()
     for kept in finder.kept:
         if not args.json:
-            print(clean_words(f"{kept.words}  {kept.root}"))
+            print(clean_words(f"{in_terminal(kept.words)}  {kept.root}"))
         for file in kept.search(" ".join(args.model)):
             facts, trouble = finder.word(file)
             if args.json:
                 values = {"tool": kept.tool, "path": str(file.path), "title": file.title, "bytes": file.bytes, "usable": trouble is None}
                 print(json.dumps(values | {"facts": [str(each) for each in facts], "because": str(trouble or "")}))
             else:
-                size = [format_size(file.bytes)] if file.bytes > 1 else []
-                print(clean_words(f"  {file.path}\n      " + ", ".join([*map(str, facts), *size, *([str(trouble)] if trouble else [])])))
+                size = [word_size(file.bytes)] if file.bytes > 1 else []
+                print(clean_words(f"  {file.path}\n      {in_terminal((*facts, *size, *([trouble] if trouble else [])))}"))
     if not finder.kept and not args.json:
         print_answer(
             say(
@@ -150,14 +153,14 @@ def format_offer(found: Offer) -> list[str]:
     model, fit = found.model, found.forecast
     assert fit is not None
     if found.here:
-        state = say("models.here", "installed, {size}", size=format_size(found.here_bytes))
+        state = say("models.here", "installed, {size}", size=word_size(found.here_bytes))
     else:
-        state = say("models.to-get", "{size} to download", size=format_size(found.download_bytes))
-    words: list[Value] = [model.words, FITS[fit.fit], state, model.credit or model.licence]
+        state = say("models.to-get", "{size} to download", size=word_size(found.download_bytes))
+    words: list[str | Sentence] = [model.words, FITS[fit.fit], state, model.credit or model.licence]
     if model.gated:
         words.append(say("models.gated", "accept its terms on the hub first"))
     indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]
-    return [f"{clean_words(model.id):<16}" + ", ".join(map(str, words)), *(" " * 16 + str(sentence) for sentence in indented)]
+    return [f"{clean_words(model.id):<16}{in_terminal(tuple(words))}", *(" " * 16 + in_terminal(sentence) for sentence in indented)]
 
 
 def download_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:
@@ -186,7 +189,7 @@ def print_result(status: Status, as_json: bool) -> None:
         values = {"id": status.model, "state": status.state, "bytes": status.done_bytes, "trouble": str(status.sentence or "")}
         print(json.dumps(values))
     elif status.state == "done":
-        print_answer(say("models.got", "{model} is installed, {size}.", model=status.model, size=format_size(status.done_bytes)))
+        print_answer(say("models.got", "{model} is installed, {size}.", model=status.model, size=word_size(status.done_bytes)))
     if status.sentence is not None:
         print(file=sys.stderr)
         print_sentence(status.sentence)
@@ -198,23 +201,22 @@ def print_progress(statuses: list[Status], out: IO[str]) -> None:
 
 
 def format_status(status: Status) -> str:
-    words = [
+    words: list[str | Sentence | None] = [
         status.model,
         f"[{format_bar(status.done_bytes, status.total_bytes)}]",
-        f"{format_size(status.done_bytes)} of {format_size(status.total_bytes)}",
+        say("models.of", "{done} of {total}", done=word_size(status.done_bytes), total=word_size(status.total_bytes)),
+        say("progress.megabytes", "{rate} MB/s", rate=round(status.rate / 1e6, 1)) if status.rate else None,
+        say("strip.left", "about {time} left", time=word_duration(status.eta_s)) if status.eta_s is not None else None,
+        status.sentence,
     ]
-    if status.rate:
-        words.append(f"{status.rate / 1e6:.1f} MB/s")
-    if status.eta_s is not None:
-        words.append(f"about {word_duration(status.eta_s)} left")
-    if status.sentence is not None:
-        words.append(str(status.sentence))
-    return "  ".join(words)
+    return "  ".join(word_progress(each) if isinstance(each, Sentence) else each for each in words if each is not None)
 
 
-def format_size(size_bytes: int) -> str:
-    """Format bytes in powers of ten, as disks and downloads are counted."""
-    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e8 else f"{size_bytes / 1e6:.1f} MB"
+def word_size(size_bytes: int) -> Sentence:
+    """Word bytes in powers of ten, as disks and downloads are counted."""
+    if size_bytes >= 1e8:
+        return say("size.gb", "{size} GB", size=round(size_bytes / 1e9, 1))
+    return say("size.mb", "{size} MB", size=round(size_bytes / 1e6, 1))
 
 
 ACTIONS: Final[dict[str, Callable[[Home, list[Model], argparse.Namespace], int]]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base import paths
+from app.base.languages import word_help
 from app.base.path_checks import find_path
 from app.base.sentence import say
 from app.base.trouble import Trouble
@@ -20,20 +21,30 @@ ENDINGS: Final = ("", ".png")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prompt", nargs="?", help="what the picture shows; '-' or none reads it from standard input")
-    parser.add_argument("-f", "--file", type=Path, help="read the prompt from this file")
-    parser.add_argument("--negative", default="", help="what the picture should not show")
-    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="in pixels, such as 512x768")
-    parser.add_argument("--image", type=Path, help="the picture to start from")
-    parser.add_argument("--mask", type=Path, help="a picture that is white where the start picture is repainted")
-    parser.add_argument("--guide", type=Path, help="a picture that guides where things are, by the model of --control")
-    parser.add_argument("--reference", type=Path, help="a picture that it is painted like, by the IP-Adapter of --adapter")
+    parser.add_argument(
+        "prompt", nargs="?", help=word_help(say("usage.paint-prompt", "what the picture shows; '-' or none reads it from standard input"))
+    )
+    parser.add_argument("-f", "--file", type=Path, help=word_help(say("usage.paint-file", "read the prompt from this file")))
+    parser.add_argument("--negative", default="", help=word_help(say("usage.paint-negative", "what the picture should not show")))
+    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help=word_help(say("usage.paint-size", "in pixels, such as 512x768")))
+    parser.add_argument("--image", type=Path, help=word_help(say("usage.paint-image", "the picture to start from")))
+    parser.add_argument(
+        "--mask", type=Path, help=word_help(say("usage.paint-mask", "a picture that is white where the start picture is repainted"))
+    )
+    parser.add_argument(
+        "--guide", type=Path, help=word_help(say("usage.paint-guide", "a picture that guides where things are, by the model of --control"))
+    )
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        help=word_help(say("usage.paint-reference", "a picture that it is painted like, by the IP-Adapter of --adapter")),
+    )
     parser.add_argument(
         "--lora",
         action="append",
         default=[],
         metavar="LORA[:WEIGHT]",
-        help="a LoRA: its file, or its name in the library; may be given several times",
+        help=word_help(say("usage.paint-lora", "a LoRA: its file, or its name in the library; may be given several times")),
     )
     add_job_options(parser, PICTURES)
 

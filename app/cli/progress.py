@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from typing import IO, Final
 
 from app.base.duration import word_duration
-from app.base.sentence import Sentence
+from app.base.languages import word_for
+from app.base.sentence import Sentence, join_sentences, say
 from app.engine.jobs.doubt import word_doubt
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Note, PartDone, Step, Stopped, Unloaded
 
@@ -40,36 +42,59 @@ def format_event(event: Event) -> str:
     """Return the line for an event; empty if it has none."""
     match event:
         case Loading() | Unloaded() | Note() | Adjusted():
-            return str(event.sentence)
+            return word_progress(event.sentence)
         case PartDone():
-            seconds = f", {word_duration(event.seconds, exact=True)}" if event.seconds else ""
-            done = [f"part {event.index + 1} of {event.total} is done{seconds}"] if event.total > 1 else []
-            return "\n".join([*done, *map(str, filter(None, [word_doubt(event)]))])
+            done = [word_part(event)] if event.total > 1 else []
+            return "\n".join(map(word_progress, filter(None, [*done, word_doubt(event)])))
         case Failed():
-            return "hearth: " + " ".join(map(str, (event.sentence, *event.objections)))
+            return "hearth: " + join_sentences(map(word_progress, (event.sentence, *event.objections)))
         case Finished() | Stopped():
-            result = "done" if isinstance(event, Finished) else "stopped; finished parts are kept"
-            sound = f" for {word_duration(event.seconds, exact=True)} of sound" if event.seconds else ""
-            return f"{result}, {word_duration(event.elapsed_s, exact=True)}{sound}"
+            return word_progress(word_end(event))
     return ""
 
 
+def word_progress(sentence: Sentence) -> str:
+    """Word what stands beside the results, on standard error."""
+    return word_for(sys.stderr, sentence)
+
+
+def word_part(part: PartDone) -> Sentence:
+    done = say("progress.part", "part {number} of {total} is done", number=part.index + 1, total=part.total)
+    return say("progress.took", "{what}, {time}", what=done, time=word_duration(part.seconds, exact=True)) if part.seconds else done
+
+
+def word_end(end: Finished | Stopped) -> Sentence:
+    done = say("progress.done", "done") if isinstance(end, Finished) else say("progress.stopped", "stopped; finished parts are kept")
+    took = say("progress.took", "{what}, {time}", what=done, time=word_duration(end.elapsed_s, exact=True))
+    return (
+        say("progress.sound", "{what} for {time} of sound", what=took, time=word_duration(end.seconds, exact=True)) if end.seconds else took
+    )
+
+
 def format_step(step: Step) -> str:
-    words = [f"[{format_bar(step.done, step.total)}]", f"{step.rate:.1f} {step.unit}/s"]
-    if step.parts > 1:
-        words.insert(0, f"{name_parts(step)} of {step.parts}")
-    if step.realtime is not None:
-        words.append(f"{step.realtime:.2f}x realtime")
-    if step.eta_s is not None:
-        words.append(f"about {word_duration(step.eta_s)} left")
-    used, highest = step.memory.process_bytes / (1 << 30), step.memory.highest_bytes / (1 << 30)
-    words.append(f"{used:.1f} GB, highest {highest:.1f}")
-    return "  ".join(words)
+    used, highest = (round(each / (1 << 30), 1) for each in (step.memory.process_bytes, step.memory.highest_bytes))
+    words = (
+        word_parts(step) if step.parts > 1 else None,
+        f"[{format_bar(step.done, step.total)}]",
+        word_rate(step),
+        say("progress.realtime", "{times}x realtime", times=round(step.realtime, 2)) if step.realtime is not None else None,
+        say("strip.left", "about {time} left", time=word_duration(step.eta_s)) if step.eta_s is not None else None,
+        say("progress.memory", "{used} GB, highest {highest}", used=used, highest=highest),
+    )
+    return "  ".join(word_progress(each) if isinstance(each, Sentence) else each for each in words if each is not None)
 
 
-def name_parts(step: Step) -> str:
-    first = step.part + 1
-    return f"part {first}" if step.at_once == 1 else f"parts {first} to {step.part + step.at_once}"
+def word_rate(step: Step) -> Sentence:
+    if step.unit == "frames":
+        return say("rate.frames-alone", "{rate} frames/s", rate=round(step.rate, 1))
+    return say("rate.steps", "{rate} steps/s", rate=round(step.rate, 1))
+
+
+def word_parts(step: Step) -> Sentence:
+    first, last = step.part + 1, step.part + step.at_once
+    if first == last:
+        return say("progress.one", "part {number} of {total}", number=first, total=step.parts)
+    return say("progress.several", "parts {first} to {last} of {total}", first=first, last=last, total=step.parts)
 
 
 def format_bar(done: float, total: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from app.base import paths
 from app.base.disk_faults import word_fault
+from app.base.languages import word_help
 from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import say
@@ -53,23 +54,56 @@ BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", nargs="?", help="the script, or the file of a book; '-' or none reads it from standard input")
     parser.add_argument(
-        "-f", "--file", type=Path, help="read the script from this file: a text, a Markdown file, subtitles, an EPUB, a DOCX or a PDF"
+        "text",
+        nargs="?",
+        help=word_help(say("usage.speak-text", "the script, or the file of a book; '-' or none reads it from standard input")),
     )
-    parser.add_argument("--voice", help="the name of a ready or saved voice, or a recording of the voice to speak with")
-    parser.add_argument("--transcript", help="the exact words of the recording")
-    parser.add_argument("--cast", type=Path, metavar="FILE", help="a TOML file with the voice of each name in the script (docs/cast.md)")
+    parser.add_argument(
+        "-f",
+        "--file",
+        type=Path,
+        help=word_help(
+            say("usage.speak-file", "read the script from this file: a text, a Markdown file, subtitles, an EPUB, a DOCX or a PDF")
+        ),
+    )
+    parser.add_argument(
+        "--voice", help=word_help(say("usage.speak-voice", "the name of a ready or saved voice, or a recording of the voice to speak with"))
+    )
+    parser.add_argument("--transcript", help=word_help(say("usage.speak-transcript", "the exact words of the recording")))
+    parser.add_argument(
+        "--cast",
+        type=Path,
+        metavar="FILE",
+        help=word_help(say("usage.speak-cast", "a TOML file with the voice of each name in the script (docs/cast.md)")),
+    )
     parser.add_argument(
         "--pronunciations",
         type=Path,
         metavar="FILE",
-        help="a CSV file of words and how each is spelt to be spoken, beside those of the window",
+        help=word_help(
+            say("usage.speak-pronunciations", "a CSV file of words and how each is spelt to be spoken, beside those of the window")
+        ),
     )
-    parser.add_argument("--subtitles", type=Path, metavar="FILE", help="write when each sentence is said to this .srt or .vtt")
-    parser.add_argument("--title", help="the title of an audiobook, -o NAME.m4b; without it, the book's own")
-    parser.add_argument("--words", action="store_true", help="with --subtitles: say when each word is said, too; needs a recogniser")
-    parser.add_argument("--show-text", action="store_true", help="print the script in the words that would be spoken, and speak nothing")
+    parser.add_argument(
+        "--subtitles",
+        type=Path,
+        metavar="FILE",
+        help=word_help(say("usage.speak-subtitles", "write when each sentence is said to this .srt or .vtt")),
+    )
+    parser.add_argument(
+        "--title", help=word_help(say("usage.speak-title", "the title of an audiobook, -o NAME.m4b; without it, the book's own"))
+    )
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help=word_help(say("usage.speak-words", "with --subtitles: say when each word is said, too; needs a recogniser")),
+    )
+    parser.add_argument(
+        "--show-text",
+        action="store_true",
+        help=word_help(say("usage.speak-show-text", "print the script in the words that would be spoken, and speak nothing")),
+    )
     add_job_options(parser, SPEECH)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base import paths
+from app.base.languages import in_terminal, word_help
 from app.base.path_checks import is_file
 from app.base.paths import Home
 from app.base.sentence import say
@@ -20,10 +21,18 @@ from app.engine.speech.text.voice_files import export_voice, import_voice
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", default="list", choices=("list", *ACTIONS), help="by default list")
-    parser.add_argument("words", nargs="*", help="the voice's name, and the file, the new name or what is said of it")
-    parser.add_argument("--model", default="", help="list the voices of this model; by default of the best installed one")
-    parser.add_argument("--json", action="store_true", help="print lines of JSON")
+    parser.add_argument(
+        "action", nargs="?", default="list", choices=("list", *ACTIONS), help=word_help(say("usage.action", "by default list"))
+    )
+    parser.add_argument(
+        "words", nargs="*", help=word_help(say("usage.voices-words", "the voice's name, and the file, the new name or what is said of it"))
+    )
+    parser.add_argument(
+        "--model",
+        default="",
+        help=word_help(say("usage.voices-model", "list the voices of this model; by default of the best installed one")),
+    )
+    parser.add_argument("--json", action="store_true", help=word_help(say("usage.json", "print lines of JSON")))
     add_home_option(parser)
 
 
@@ -45,7 +54,9 @@ def print_list(home: Home, model: str, as_json: bool) -> None:
         kept = Path(each.prompt.path).parent == home.voices
         values = {"name": each.name, "saved": kept, "about": each.about, "words": each.prompt.transcript}
         print(
-            json.dumps(values, ensure_ascii=False) if as_json else "  ".join(filter(None, (each.name, "saved" if kept else "", each.about)))
+            json.dumps(values, ensure_ascii=False)
+            if as_json
+            else "  ".join(filter(None, (each.name, in_terminal(say("voices.saved", "saved")) if kept else "", each.about)))
         )
 
 

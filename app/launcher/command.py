@@ -6,12 +6,15 @@ import difflib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 
 from app.base.commands import COMMANDS, STARTS, WORDS
-from app.base.sentence import say
+from app.base.languages import in_terminal
+from app.base.sentence import Sentence, say
+from app.base.start_command import name_command
+from app.base.terminal_lines import pad, wrap
 from app.launcher import checks, install, slot_lock, slots, supervisor, update
 from app.launcher.console import Refused, tell
 from app.launcher.supervisor import run_command
@@ -20,8 +23,11 @@ RENEW = "renew"
 """start.py alone asks for this second half of an update."""
 PREPARE = "prepare"
 """The window has this done beside itself, and an update by its release's own code: `prepare update`, `prepare environment NAME ...`."""
-OWN = {**STARTS, **dict.fromkeys((RENEW, PREPARE), "the second half of an update, for start.py alone")}
+OWN = {**STARTS, **dict.fromkeys((RENEW, PREPARE), say("usage.second-half", "the second half of an update, for start.py alone"))}
 """The launcher carries out these commands itself; app/base/commands.py holds Hearth's."""
+TAKES = {"add": " NAME ...", "test": " ..."}
+WIDTH = 100
+"""The help's lines take so many places at most."""
 
 
 def refuse_unknown(verb: str) -> None:
@@ -64,14 +70,26 @@ def asks_for_help(words: Sequence[str]) -> bool:
     return any(each in ("-h", "--help") for each in takewhile(lambda word: word != "--", words))
 
 
-def help_with_all(help_text: str) -> str:
-    hearths = "\n".join(f"    {name:<14}{what}" for name, (_, what) in COMMANDS.items() if name not in STARTS)
-    return f"{help_text.rstrip()}\n\nHearth's own, each with --help once Hearth is installed:\n\n{hearths}"
+def help_with_all() -> str:
+    does = say(
+        "usage.start",
+        "Makes Hearth's environment if there is none yet, with the right torch for this card, then does what it is asked for:",
+    )
+    opens = say("usage.start-open", "open Hearth; where that fails, a page with the reason and Repair")
+    own = {name_command(): opens, **{f"{name_command()} {verb}{TAKES.get(verb, '')}": what for verb, what in STARTS.items()}}
+    hearths = {f"{name_command()} {name}": what for name, (_, what) in COMMANDS.items() if name not in STARTS and name != "open"}
+    each = say("usage.start-hearths", "Hearth's own commands, each with --help once Hearth is installed:")
+    return "\n".join((*wrap(in_terminal(does), WIDTH), "", *list_rows(own), "", *wrap(in_terminal(each), WIDTH), "", *list_rows(hearths)))
+
+
+def list_rows(rows: Mapping[str, Sentence]) -> Iterator[str]:
+    column = max(map(len, rows)) + 4
+    for name, what in rows.items():
+        yield from wrap(in_terminal(what), WIDTH, pad(f"  {name}", column), " " * column)
 
 
 def help_with(verb: str) -> str:
-    takes = {"add": " NAME ...", "test": " ..."}.get(verb, "")
-    return f"python3 start.py {verb}{takes}    {OWN.get(verb) or COMMANDS[verb][1]}"
+    return f"{name_command()} {verb}{TAKES.get(verb, '')}    {in_terminal(OWN.get(verb) or COMMANDS[verb][1])}"
 
 
 def refuse_words(verb: str, words: Sequence[str]) -> None:
@@ -82,16 +100,14 @@ def refuse_words(verb: str, words: Sequence[str]) -> None:
         )
 
 
-def main(words: Sequence[str], help_text: str) -> int:
+def main(words: Sequence[str]) -> int:
     verb = words[0] if words else ""
     try:
         if not verb.startswith("-") and verb:
             refuse_unknown(verb)
         made = slots.find_made()
         if asks_for_help(words) and (verb in OWN or made is None or not install.is_ready(made)):
-            print(
-                help_with_all(help_text) if verb.startswith("-") else help_with(verb)
-            )  # of the others' options only the environment knows
+            print(help_with_all() if verb.startswith("-") else help_with(verb))  # of the others' options only the environment knows
             return 0
         folder = made or slots.find_folder()
         if verb == PREPARE:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 
 from app.base.languages import word_for
 from app.base.sentence import Sentence
@@ -23,11 +22,3 @@ class Halted(Refused):
 
 def tell(sentence: Sentence, before: str = "") -> None:
     print(f"{before}{word_for(sys.stderr, sentence)}", file=sys.stderr, flush=True)
-
-
-def fit_line(line: str, width: int) -> str:
-    """Cut and fill a line to a terminal's width, in which a Chinese character takes two places."""
-    places = [2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in line]
-    while sum(places) > width:
-        places.pop()
-    return line[: len(places)] + " " * (width - sum(places))

@@ -19,7 +19,7 @@ from typing import Final
 import platformdirs
 
 from app import __version__
-from app.base.languages import ENGLISH, languages, system_language, templates, word_for
+from app.base.languages import ENGLISH, languages, system_language, templates, word_for, word_help
 from app.base.paths import Home, assets, home
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
@@ -224,7 +224,9 @@ def system_name() -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     if parser.prog.endswith("remove-app"):
         parser.add_argument(
-            "--delete-creations", action="store_true", help="also delete creations, voices and settings; by default they stay"
+            "--delete-creations",
+            action="store_true",
+            help=word_help(say("usage.delete-creations", "also delete creations, voices and settings; by default they stay")),
         )
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from app.base.duration import word_duration
 from app.base.languages import word_for
 from app.base.sentence import Sentence, say
-from app.launcher.console import Refused, fit_line
+from app.base.terminal_lines import fit_line
+from app.launcher.console import Refused
 from app.launcher.slots import TOP, python_of
 
 TIME_WIDTH = len("9 min 59 s")  # so that what stands behind it keeps its place

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.base.languages import word_help
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.launcher import failure, install, pip_command, releases, slot_lock, slots
@@ -22,7 +23,7 @@ from app.launcher.slots import TOP
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--back", action="store_true", help="undo the last update")
+    parser.add_argument("--back", action="store_true", help=word_help(say("usage.update-back", "undo the last update")))
 
 
 def main(args: argparse.Namespace) -> int:

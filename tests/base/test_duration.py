@@ -12,7 +12,7 @@ import pytest
 from app.base.duration import word_duration
 from app.base.languages import templates
 from app.base.sentence import join_sentences, say
-from app.cli.models import format_size
+from app.cli.models import word_size
 from tests.support.places import TOP
 
 NODE = next((Path(playwright.__file__).parent / "driver").glob("node*"))
@@ -103,8 +103,7 @@ def test_the_page_says_the_same(language: str) -> None:
         ]));""")
     here = [word_duration(each, exact).translate(templates(language)) for each in SECONDS for exact in (False, True)]
     counted = ["0 pictures are here", "1 picture is here", "2 pictures are here"]
-    mark = templates(language).get("word.decimal", ".")
-    assert told == [*here, *counted, *map(join_sentences, TOGETHER), *(format_size(each).replace(".", mark) for each in BYTES)]
+    assert told == [*here, *counted, *map(join_sentences, TOGETHER), *(word_size(each).translate(templates(language)) for each in BYTES)]
 
 
 def run_script(script: str) -> object:

@@ -28,6 +28,11 @@ UNTRANSLATED = {
     "word.decimal",
     "key.ctrl",
     "album.named",
+    "progress.megabytes",
+    "progress.took",
+    "size.gb",
+    "size.mb",
+    "usage.described",
 }
 """Names are the same in both languages; the others differ in their marks alone."""
 TIME = re.compile(r"\}\s(?:ms|s|sec|seconds?|min|minutes?|h|hours?)\b(?!/)")
@@ -130,7 +135,7 @@ JAPANESE = templates("ja")
 SIGNS = "\u3041-\u30ff\u4e00-\u9fff"
 NO_JAPANESE = UNTRANSLATED | {
     "book.by", "disk.adapters", "file.embedding", "force.loras", "help.words.control", "help.words.lora", "learned", "lightbox.place", "notice.read",
-    "notify.webhook", "reference.adapter", "setting.adapter", "setting.top-p", "speak.top-p", "strip.processor", "window.ok",
+    "notify.webhook", "reference.adapter", "doctor.card-row", "setting.adapter", "setting.top-p", "speak.top-p", "strip.processor", "window.ok",
 }  # fmt: skip
 """They are names and marks alone."""
 ONE_JAPANESE_WORD = {

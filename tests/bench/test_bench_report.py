@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.base.commands import name_command
+from app.base.start_command import name_command
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.engine.session.machine_check import SKIPPED

@@ -17,9 +17,10 @@ import pytest
 
 from app.__main__ import main
 from app.base import proxies
-from app.base.commands import COMMANDS, WORDS, name_command
+from app.base.commands import COMMANDS, WORDS
 from app.base.languages import languages, templates
 from app.base.sentence import say
+from app.base.start_command import name_command
 from app.base.trouble import Impossible, Trouble
 from app.cli import completion, job, output_file, paint
 from app.engine.jobs.events import Failed, Stopped
@@ -78,7 +79,7 @@ def test_what_is_impossible_is_told_before_anything_starts(
         ("paint x --bach 2", "There is no option --bach. Similar ones: --batch", "没有 --bach 这个选项。相近的有：--batch"),
         ("paint a boat", "paint does not know what to do with boat. See", "paint 不知道怎么处理 boat。请看"),
         ("machines --pretend m1-8gb", "machines does not know what to do with --pretend. See", "machines 不知道怎么处理 --pretend。请看"),
-        ("open --browser --no-browser", "not allowed with argument --browser. See", "not allowed with argument --browser。请看"),
+        ("open --browser --no-browser", "not allowed with argument --browser. See", "参数 --no-browser：不能与 --browser 同时使用。请看"),
     ],
 )
 def test_words_that_cannot_be_read_are_told_in_hearths_own(

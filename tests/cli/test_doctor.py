@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
-from app.base.commands import name_command
 from app.base.paths import home
+from app.base.start_command import name_command
 from app.cli import doctor
 from app.cli.doctor import SHOWN
 from app.compat.machine import pretended, verdicts
@@ -23,6 +23,7 @@ from app.compat.machine.hardware import Hardware
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict
 from app.compat.planning.decide import DECIDED_FIELDS, decide
+from app.compat.planning.plan_words import word_source
 from app.compat.planning.quirk_table import QUIRKS
 from app.engine.models.catalog import BY_ID
 from app.engine.models.model import describe_need
@@ -40,7 +41,7 @@ def test_the_page_says_every_sentence_of_every_plan(name: str, tmp_path: Path, c
     assert f"on {MACHINES[name].name} (pretended)" in page and "Not run on this machine yet" in page
     for field, reason in zip(DECIDED_FIELDS, decide(MACHINES[name]).because, strict=True):
         if field not in ("precision", "offload", "vae", "quantised"):
-            assert f"{reason.sentence} [{reason.source}]" in page, field
+            assert f"{reason.sentence} [{word_source(reason.source)}]" in page, field
     for each in SHOWN:
         plan = decide(MACHINES[name], describe_need(BY_ID[each]))
         assert BY_ID[each].title in page

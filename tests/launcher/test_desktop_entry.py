@@ -20,8 +20,8 @@ from PIL import Image
 from app import __version__
 from app.__main__ import main
 from app.base import extras
-from app.base.commands import name_command
 from app.base.paths import assets, home
+from app.base.start_command import name_command
 from app.base.trouble import Trouble
 from app.launcher import desktop_entry
 from tests.support.places import TOP

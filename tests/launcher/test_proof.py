@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.base.commands import name_command
+from app.base.start_command import name_command
 from app.launcher import console, proof
 from tests.support.checkout import TORCH
 

@@ -25,8 +25,9 @@ import pytest
 
 import app.base.paths
 import start
-from app.base.commands import COMMANDS, EXTRAS, STARTS, WORDS, name_command
+from app.base.commands import COMMANDS, EXTRAS, STARTS, WORDS
 from app.base.sentence import say
+from app.base.start_command import name_command
 from app.launcher import command, console, install, machine_facts, new_environment, pip_command, proof, slots
 from app.launcher.torch_build import ComputerFacts
 from tests.support.checkout import Checkout, wheel
@@ -91,6 +92,12 @@ def test_help_makes_no_environment(checkout: Checkout, made: Checkout) -> None:
         assert json.loads(made.start(word).stdout)["words"] == [word], "where there is one, Hearth's own"
 
 
+def test_help_without_an_environment_is_in_the_systems_language(checkout: Checkout) -> None:
+    for words, said in ((["--help"], "die Umgebung neu anlegen"), (["speak", "--help"], "ein Skript in eine Audiodatei sprechen")):
+        told = checkout.start(*words, LC_ALL="de_DE.UTF-8", PYTHONIOENCODING="utf-8")
+        assert told.returncode == 0 and said in told.stdout and "speak a script" not in told.stdout, told.stderr
+
+
 @pytest.mark.parametrize("verb", [*command.OWN, *COMMANDS])
 def test_help_with_a_command_makes_no_environment(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -101,7 +108,7 @@ def test_help_with_a_command_makes_no_environment(
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was run"))
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was run"))
     for words in ([verb, "-h"], [verb, "x", "--help"]):
-        assert command.main(words, "all") == 0 and capsys.readouterr().out.startswith(f"python3 start.py {verb}")
+        assert command.main(words) == 0 and capsys.readouterr().out.startswith(f"{name_command()} {verb}")
     assert not list(tmp_path.iterdir())
 
 
@@ -169,10 +176,8 @@ def test_the_extras_are_those_of_pyproject() -> None:
 
 
 def test_every_command_is_known_before_there_is_an_environment() -> None:
-    help_text = start.__doc__ or ""
-    documented = set(re.findall(r"^    python3 start\.py (\w+)", help_text, re.MULTILINE))
-    assert all(words in help_text for words in STARTS.values()), "the same words in both places"
-    assert documented <= {*command.OWN, *COMMANDS}
+    documented = re.findall(rf"^  {name_command()} ([\w-]+)", command.help_with_all(), re.MULTILINE)
+    assert sorted(documented) == sorted({*STARTS, *COMMANDS} - {"open"})
     for name in (*command.OWN, *COMMANDS):
         command.refuse_unknown(name)
 
@@ -709,8 +714,3 @@ def test_it_speaks_the_systems_language_where_the_console_can_print_it(language:
     """hearth: stays in front in any language, as the repair page looks for it."""
     done = checkout.start("add", "nonsense", **{"PYTHONIOENCODING": "utf-8", **language})
     assert (done.returncode, done.stderr) == (2, f"hearth: {name_command()} add {said}\n")
-
-
-def test_a_line_of_progress_counts_chinese_twice() -> None:
-    assert console.fit_line("  正在安装 torch", 9) == "  正在安 "
-    assert console.fit_line("  安装", 9) == "  安装   "

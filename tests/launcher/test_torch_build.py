@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from app.base.commands import name_command
+from app.base.start_command import name_command
 from app.launcher import console, slots
 from app.launcher.machine_facts import parse_cards
 from app.launcher.torch_build import CUDA_BUILDS, Card, ComputerFacts, choose_build, torch_version

@@ -66,6 +66,8 @@ NEEDED = (
     "app/base/__init__.py",
     "app/base/clean_words.py",
     "app/base/commands.py",
+    "app/base/start_command.py",
+    "app/base/terminal_lines.py",
     "app/base/duration.py",
     "app/base/sentence.py",
     "app/base/trouble.py",

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.base.commands import name_command
 from app.base.disk_faults import word_fault
 from app.base.private_words import ROOT
 from app.base.sentence import say, shorten_list
+from app.base.start_command import name_command
 from app.base.strict_json import parse_strictly
 from app.base.trouble import Trouble
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from app.base.sentence import Sentence, Value, say
@@ -64,6 +65,18 @@ OPTIONS: Final[dict[str, Sentence]] = {
 }
 """These options have words of their own, for one field or for any; all others are shown by name in every language."""
 
+SOURCES: Final[dict[str, Sentence]] = {
+    "Hearth's rule": say("source.own", "Hearth's rule"),
+    "this machine": say("source.here", "this machine"),
+    "your choice": say("source.choice", "your choice"),
+    "an earlier run on this machine": say("source.earlier", "an earlier run on this machine"),
+    "the system's list of cards": say("source.cards", "the system's list of cards"),
+    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
+    "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
+    "torch's source": say("source.torch-code", "torch's source"),
+}
+"""A source without words here names a thread or a file."""
+
 
 def word_option(field: str, option: str) -> Value:
     return OPTIONS.get(f"{field}/{option}", OPTIONS.get(option, option))
@@ -108,3 +121,10 @@ def word_value(plan: Plan, field: str) -> Value:
                 or OPTIONS["none"]
             )
     return word_option(field, {True: "yes", False: "no"}.get(value, str(value)))
+
+
+def word_source(source: str) -> Value:
+    owner, _, file = source.partition("'s ")
+    if owner == "torch" and re.fullmatch(r"\w+\.\w+", file):
+        return say("source.torch-file", "torch's {file}", file=file)
+    return SOURCES.get(source, source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from app.base.sentence import Sentence, Value, say
+from app.base.sentence import Sentence, say
 from app.compat.planning.memory_formulas import BYTES
 from app.compat.planning.types import ModelPart, Need, Quantised
 from app.engine.jobs.request import KindName
@@ -157,7 +157,7 @@ class Model:
         return self.kind if self.kind == "speech" or self.kind == "picture" else None
 
     @property
-    def words(self) -> Value:
+    def words(self) -> str | Sentence:
         """The title, for sentences."""
         return word_name(self.title)
 

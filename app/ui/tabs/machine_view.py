@@ -8,7 +8,7 @@ import math
 import re
 
 from app.base.private_words import hide_private
-from app.base.sentence import Sentence, say
+from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
 from app.compat.machine.report import describe_report
@@ -16,8 +16,7 @@ from app.compat.machine.report_file import lay_out
 from app.compat.machine.verdicts import Subject, Verdicts
 from app.compat.planning.fallbacks import learned
 from app.compat.planning.memory_formulas import free_bytes
-from app.compat.planning.options import LEARNED_HERE
-from app.compat.planning.plan_words import FIELDS, word_option, word_value
+from app.compat.planning.plan_words import FIELDS, word_option, word_source, word_value
 from app.compat.planning.types import Plan, Reason
 from app.compat.planning.wrong_parts import PART_WORDS
 from app.engine.models import catalog
@@ -204,24 +203,8 @@ def _comes_first(plan: Plan, reason: Reason) -> bool:
     return reason.field in SHOWN_FIRST and unusual.get(reason.field, True)
 
 
-SOURCES: dict[str, Sentence] = {
-    "Hearth's rule": say("source.own", "Hearth's rule"),
-    "this machine": say("source.here", "this machine"),
-    "your choice": say("source.choice", "your choice"),
-    LEARNED_HERE: say("source.earlier", "an earlier run on this machine"),
-    "the system's list of cards": say("source.cards", "the system's list of cards"),
-    "measured on torch 2.13, Dia's decoding step": say("source.dia", "measured with torch 2.13, Dia decoding step"),
-    "measured on torch 2.13": say("source.torch", "measured with torch 2.13"),
-    "torch's source": say("source.torch-code", "torch's source"),
-}
-"""A source without words here names a thread or a file."""
-
-
 def source_text(source: str, spoken: Language) -> str:
-    owner, _, file = source.partition("'s ")
-    if owner == "torch" and re.fullmatch(r"\w+\.\w+", file):
-        return translate(say("source.torch-file", "torch's {file}", file=file), spoken)
-    return translate(SOURCES[source], spoken) if source in SOURCES else source
+    return translate(word_source(source), spoken)
 
 
 def source_link(source: str) -> str:

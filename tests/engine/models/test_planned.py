@@ -16,8 +16,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from app.__main__ import main
-from app.base.commands import name_command
 from app.base.paths import Home, home
+from app.base.start_command import name_command
 from app.base.trouble import Trouble
 from app.cli import doctor
 from app.cli import job as cli_job
@@ -227,7 +227,7 @@ def test_the_help_says_what_applies(command: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         main([command, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert cli_job.CHOICES_HELP in told and all(
+    assert str(cli_job.CHOICES_HELP) in told and all(
         f"--{each}" in told for each in ("chunk", "dtype", "gqa", "kernels", "offload", "quantised")
     )
 
