@@ -44,7 +44,7 @@ EXTRAS: Final = (
     ),
     Extra(
         "quantised", say("extra.quantised", "Weights in fewer bits"),
-        say("extra.quantised-why", "Larger models in less memory, made smaller while they are loaded; GGUF files need it not."),
+        say("extra.quantised-why", "Larger models in less memory, made smaller while they are loaded; GGUF files do not need this."),
         47_000_000, "BSD (torchao), MIT (bitsandbytes)", ("torchao", "bitsandbytes"),
     ),
     Extra(

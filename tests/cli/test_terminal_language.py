@@ -15,7 +15,7 @@ from app.base.terminal_lines import count_places
 from app.cli.progress import format_event, format_step
 from app.compat.machine.meter import Reading
 from app.compat.planning.plan_words import OPTIONS
-from app.engine.jobs.events import Failed, Finished, PartDone, Step, Stopped
+from app.engine.jobs.events import Event, Failed, Finished, PartDone, Step, Stopped
 from tests.support.places import TOP
 from tests.support.sentences import find_english
 
@@ -90,7 +90,7 @@ def test_progress_is_in_that_language(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     together = Step(1, 4, 0.5, "steps", None, memory, part=0, parts=8, at_once=4)
     assert format_step(together).startswith("parts 1 to 4 of 8  [######..................]  0.5 steps/s  3.0 GB")
-    ends = {
+    ends: dict[Event, tuple[str, str]] = {
         Finished((), 4.2, 1.0, "frames", 0, 7.5): ("done, 4.2 s for 7.5 s of sound", "fertig, 4,2 s für 7,5 s Ton"),
         Finished((), 4.2, 1.0, "steps", 0): ("done, 4.2 s", "fertig, 4,2 s"),
         Stopped((), 4.2): ("stopped; finished parts are kept, 4.2 s", "angehalten; fertige Teile bleiben erhalten, 4,2 s"),

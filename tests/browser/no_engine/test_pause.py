@@ -25,6 +25,11 @@ def test_a_pause_is_made_by_keyboard_said_and_taken_back(page: Page, opened: tup
     expect(dialog.get_by_role("button", name="Pause now")).to_be_focused()
     expect(dialog.get_by_role("radio", name="Only between")).to_be_checked()
     assert not shut_out(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    wide, wanted = (
+        dialog.get_by_label(name).evaluate("each => each.offsetWidth") for name in ("Time at which jobs go on", "Jobs may begin at")
+    )
+    assert wide == wanted, "a phone cut the time that one chooses"
     page.keyboard.press("Enter")
     expect(dialog).to_have_count(0)
     expect(banner).to_contain_text("Paused: the card and its memory are free.")

@@ -26,7 +26,7 @@ from app.ui.tabs.setting_fields import SettingFields
 
 ROW = Setting(
     "warmth", Sentence("test.warmth", "warmth"), Sentence("test.Warmth", "Warmth (%)"), asked="warmth_percent", range=(0, 100), whole=True,
-    slider=(10, 90, 5), option="how warm it sounds",
+    slider=(10, 90, 5), option=Sentence("test.warm", "how warm it sounds"),
 )  # fmt: skip
 TABLE: Rows = {**SPEECH, ROW.name: ROW}
 

@@ -74,7 +74,10 @@ async function act(what, given, element) {
   const answer = await post(`hearth/notify/${what}`, given), said = await answer.json().catch(() => ({ trouble: t("machines.silent", "Hearth did not respond.") }));
   const told = element.querySelector(".h-trouble");
   [told.hidden, told.textContent] = [!said.trouble, said.trouble ?? ""];
-  if (!said.trouble) card = said;
+  if (!said.trouble) {
+    card = said;
+    element.querySelector("form input").value = "";
+  }
   text(element.querySelector(".h-told"), said.trouble ? "" : { keep: t("notify.kept", "Saved."), try: t("notify.sent", "Sent."), forget: t("notify.off", "Nothing is sent any more.") }[what]);
   draw(element);
 }
@@ -94,9 +97,8 @@ function frame(element) {
   part("form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     act("keep", { address: part("form input").value, kind: part("select").value, titles: part("[type=checkbox]").checked }, element);
-    part("form input").value = "";
   });
-  part(".h-chips").append(makeButton(t("notify.try", "Send a test"), () => act("try", {}, element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
+  part("form .h-chips").append(makeButton(t("notify.try", "Send a test"), () => act("try", {}, element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
 }
 
 /** @param {HTMLElement} element */
@@ -108,7 +110,7 @@ function draw(element) {
     [part("select").value, part("[type=checkbox]").checked] = [card.kind, card.titles];
   }
   part("form input").placeholder = card.address || "https://ntfy.sh/\u2026";
-  for (const button of [...element.querySelectorAll(".h-chips button")].slice(1)) button.hidden = !card.address;
+  for (const button of [...element.querySelectorAll("form .h-chips button")].slice(1)) button.hidden = !card.address;
 }
 
 area("#h-notify", async (element) => {
