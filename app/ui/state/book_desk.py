@@ -19,7 +19,7 @@ from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.text.cast_script import keep_used, list_actors
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
-from app.engine.speech.text.said_by import count_quotes, find_quotes, put_tags
+from app.engine.speech.text.said_by import count_quotes, find_quotes, find_same, put_tags
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.voices import settle_voices
 from app.ui.state.jobs_desk import JobsDesk
@@ -128,7 +128,7 @@ class BookDesk:
         script = chapter.script
         if not self.voiced or find_tags(script):
             return script
-        quotes = find_quotes(script, self.voiced)
+        quotes = find_quotes(script, self.voiced, find_same(self.speakers))
         return put_tags(script, quotes) if quotes else f"[{NARRATOR}] {script}"
 
     def _list_jobs(self) -> Iterator[str]:

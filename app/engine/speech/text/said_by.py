@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
@@ -36,20 +36,35 @@ def guess_speakers(text: str) -> list[Edit]:
 
 def count_quotes(texts: Iterable[str]) -> dict[str, int]:
     """Count how many quotes each name has in a book, the one with the most first; a name with fewer than a dialogue needs is left out."""
-    said = Counter(each.name for text in texts for each in find_quotes(text) if each.name != NARRATOR)
+    called = Counter(each.name for text in texts for each in find_quotes(text, same={}) if each.name != NARRATOR)
+    said, same = Counter[str](), find_same(called)
+    for name, count in called.items():
+        said[same.get(name, name)] += count
     return {name: count for name, count in said.most_common() if count >= LEAST}
 
 
-def find_quotes(text: str, among: Collection[str] | None = None) -> list[Edit]:
-    """Return where tags would stand, however few they are. `among`: whoever is another one is read by the narrator."""
+def find_same(names: Iterable[str]) -> dict[str, str]:
+    """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends."""
+    longer = defaultdict[str, set[str]](set)
+    for name in names:
+        words = name.split()
+        for at in range(1, len(words)):
+            longer[" ".join(words[:at])].add(name)
+            longer[" ".join(words[at:])].add(name)
+    return {short: full for short, (full, *others) in longer.items() if not others}
+
+
+def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[str, str] | None = None) -> list[Edit]:
+    """Return where tags would stand, however few they are. `among`: whoever is another one is read by the narrator; `same`: which full names
+    short ones stand for, where more is known of that than the text tells."""
     if find_tags(text):
         return []
+    lines = [(line, quotes, _find_speaker(line, quotes)) for line in text.split("\n") for quotes in [[*_QUOTE.finditer(line)]]]
+    same = find_same({name for _, _, name in lines}) if same is None else same
     found: list[Edit] = []
     begin, narrates = 0, True
-    for line in text.split("\n"):
-        quotes = [*_QUOTE.finditer(line)]
-        name = _find_speaker(line, quotes)
-        at = 0
+    for line, quotes, named in lines:
+        name, at = same.get(named, named), 0
         for quote in quotes if name and (among is None or name in among) else []:
             if not narrates or line[at : quote.start()].strip():
                 found += _narrate(line, at, quote.start(), begin, narrates)

@@ -9,7 +9,7 @@ import pytest
 from app.engine.jobs.request import SpeechRequest
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text.cast_script import parse_request
-from app.engine.speech.text.said_by import count_quotes, find_quotes, guess_speakers, put_tags
+from app.engine.speech.text.said_by import count_quotes, find_quotes, find_same, guess_speakers, put_tags
 
 STORY = """It was late. \u201cCome in,\u201d said Anna, \u201cand sit down.\u201d She waited.
 \u201cThank you,\u201d Ben replied. \u201cIt is cold.\u201d
@@ -53,6 +53,20 @@ def test_of_a_book_all_names_are_counted_and_only_those_that_were_confirmed_get_
     told = put_tags(STORY, find_quotes(STORY, {"Anna"}))
     assert "[Ben]" not in told and told.count("[Anna]") == 2
     assert "[Narrator] She waited.\n\u201cThank you" in told, "Ben's words are the narrator's then"
+
+
+def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
+    story = [
+        "\u201cNo,\u201d said Dr. Okonkwo.",
+        "\u201cWell,\u201d said Okonkwo.",
+        "\u201cYes,\u201d Anna said.\n\u201cYes,\u201d said Anna Berg.",
+    ]
+    assert count_quotes(story) == {"Dr. Okonkwo": 2, "Anna Berg": 2}
+    same = find_same(count_quotes(story))
+    assert put_tags(story[1], find_quotes(story[1], {"Dr. Okonkwo"}, same)) == "[Dr. Okonkwo] \u201cWell,\u201d [Narrator] said Okonkwo."
+    assert put_in(story[2]).count("[Anna Berg]") == 2, "a script tells so itself"
+    both = ["\u201cNo,\u201d said Mr. Voss.", "\u201cNo,\u201d said Mrs. Voss.", "\u201cNo,\u201d said Voss."] * 2
+    assert count_quotes(both) == {"Mr. Voss": 2, "Mrs. Voss": 2, "Voss": 2}, "who knows which of them"
 
 
 def test_it_takes_linear_time() -> None:
