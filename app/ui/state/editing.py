@@ -3,6 +3,7 @@ script is the truth: each deed returns it, and what is left to speak comes of co
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -141,9 +142,19 @@ class Editing:
             raise Trouble(say_to_all("edit.nothing-back", "There is nothing to undo."))
         if self.jobs.keeper.get_progress(job).end is None:
             self.jobs.keeper.stop(job)
+        self._bin_results(job)
         self.jobs.show_script(before, person)
         request = as_script(self.jobs.keeper.journal.get(before).request)
         return Script(request.text if request is not None else "", 0, request)
+
+    def _bin_results(self, job: str) -> None:
+        """Put what a job made into the bin, but for what somebody marked: the shelf and a book have the script's newest result, which is that before."""
+        made = [each for each in self.jobs.keeper.shelf.list_of_job(job) if not (each.binned or each.favourite)]
+        marks = self.jobs.keeper.gallery.read_marks(made)
+        with contextlib.suppress(Trouble, OSError):  # a disk that is away: they stay
+            for each in made:
+                if each.id not in marks:
+                    self.jobs.keeper.shelf.delete(each.id)
 
     def read_script(self, person: Person) -> Script:
         """Return the script whose parts are shown."""

@@ -53,6 +53,8 @@ PROGRAMS_MOST: Final = 200
 """With more waiting jobs, other programs are refused: the rest of the queue is the page's."""
 GRID_SAVED: Final = "grid"
 """The settings keep the owner's last grid under this key."""
+SAME_LEAST: Final = 0.2
+"""A script goes on from another one if so much of the shorter one's letters stays: two chapters share a "said Anna", too."""
 CHAPTERS_SAVED: Final = "chapters"
 """The chapters that were begun together last are kept under this one."""
 SPLIT_SCRIPTS_KEPT: Final = 100
@@ -196,11 +198,14 @@ class JobsDesk:
         """Queue jobs that are stopped together, all of them or none; return them."""
         more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
         begun = self._begin_all(requests, person, more)
-        self.chapters = Chapters(begun, tuple(self.parse(each).estimate_seconds(each.speed) for each in requests))
+        self._keep_chapters([(job, self.parse(each).estimate_seconds(each.speed)) for job, each in zip(begun, requests, strict=True)])
         self.latest[person.name, "speech"] = begun[0]
+        return begun
+
+    def _keep_chapters(self, rows: Sequence[tuple[str, float]]) -> None:
+        self.chapters = Chapters(tuple(job for job, _ in rows), tuple(seconds for _, seconds in rows))
         with contextlib.suppress(Trouble):  # then only a restart forgets it
             self.settings.put({CHAPTERS_SAVED: dataclasses.asdict(self.chapters)})
-        return begun
 
     def begin_list(self, requests: Sequence[PictureRequest], person: Person) -> None:
         """Queue a job for each prompt of a list, all of them or none; they are stopped together."""
@@ -334,7 +339,8 @@ class JobsDesk:
         if not now.actors and now.parts[0].turns[0].speaker != before.parts[0].turns[0].speaker:
             return Compared(spoken, now)
         keep = match_takes(spoken.parts, earlier, takes)
-        if not any(keep):
+        kept = sum(len(part.text) for part, path in zip(now.parts, keep, strict=True) if path)
+        if kept < SAME_LEAST * min(sum(len(part.text) for part in each.parts) for each in (before, now)):
             return Compared(spoken, now)
         seed = draw_seed(spoken.request, self.keeper.folder(spoken.job))
         fresh = tuple(place for place, path in enumerate(keep) if not path)
@@ -459,6 +465,8 @@ class JobsDesk:
         """Take a waiting job out of the queue; raise Trouble if it has begun since the page last heard of it."""
         if not self.keeper.withdraw(job) and self.keeper.journal.get(job).state == "running":
             raise Trouble(say_to_all("queue.begun", "The job began before it could be removed, and runs on. To end it, press Stop."))
+        if job in self.chapters.jobs:  # Resume brings back what was stopped, and no chapter that was taken out
+            self._keep_chapters([each for each in zip(*dataclasses.astuple(self.chapters), strict=True) if each[0] != job])
 
     def resume(self, job: str) -> None:
         """Resume an interrupted or stopped job and show it in its tab again; with a chapter those that were stopped with it."""

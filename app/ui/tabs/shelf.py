@@ -279,7 +279,7 @@ def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes
 
 def name_file(path: Path, title: str, ending: str) -> str:
     """Name a file that is sent by its title, as far as every system takes that; else by its own name."""
-    return f"{FORBIDDEN.sub(' ', title).strip() or path.stem}{ending}"
+    return f"{' '.join(FORBIDDEN.sub(' ', title).split()) or path.stem}{ending}"
 
 
 def name_chapter(script: str) -> str:

@@ -184,6 +184,21 @@ def test_a_stopped_book_shows_the_chapter_that_ran_and_goes_on_as_a_whole(desk: 
     assert [job.id for job in desk.keeper.journal.list_waiting()] == [second, third]
 
 
+def test_a_chapter_that_was_taken_out_does_not_come_back_with_the_others(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    desk.book.begin(ASKED)
+    first, second, third = desk.jobs.chapters.jobs
+    desk.jobs.remove(second)
+    assert (
+        desk.jobs.chapters.jobs
+        == (first, third)
+        == JobsDesk(desk.keeper, Settings(desk.settings._file), desk.models, desk.machine, desk.measuring, desk.hearing).chapters.jobs
+    ), "also after a restart"
+    desk.jobs.stop("speech", OWNER)
+    desk.jobs.resume(first)
+    assert [job.id for job in desk.keeper.journal.list_waiting()] == [first, third]
+
+
 def test_a_guest_has_no_book(desk: Desk) -> None:
     guest = page_of(desk, Person("Ada", False))
     assert guest.get("/hearth/book").status_code == 404 and guest.post("/hearth/book/close", json={}).status_code == 404

@@ -164,6 +164,31 @@ def test_the_way_back_leads_from_script_to_script(desk: Desk) -> None:
     assert view(desk)["job"] == first and draft(desk, TEXT)["state"] == "same" and not view(desk)["before"]
 
 
+def test_what_is_undone_goes_into_the_bin_unless_it_is_marked(desk: Desk) -> None:
+    first = finish(desk, SpeechRequest(TEXT))
+    desk.editing.speak(Edit(TEXT.replace("cold", "mild")), OWNER)
+    undone = speak_next(desk)
+    desk.editing.go_back(OWNER)
+    (made,) = desk.keeper.shelf.list_of_job(undone)
+    newest = desk.keeper.shelf.find_newest(first)
+    assert made.binned and newest is not None and newest.job == first, "a book has the chapter as it was"
+    desk.editing.speak(Edit(TEXT.replace("cold", "cool")), OWNER)
+    (liked,) = desk.keeper.shelf.list_of_job(speak_next(desk))
+    desk.keeper.shelf.set_favourite(liked.id, True)
+    desk.editing.go_back(OWNER)
+    assert not desk.keeper.shelf.get(liked.id).binned
+
+
+def test_a_chapter_that_shares_a_few_words_with_another_one_is_another_script(desk: Desk) -> None:
+    long = " ".join(["It rained on the slates until the evening came and nobody minded it at all."] * 3)
+    finish(desk, SpeechRequest(f"{TEXT}\n\n{long}"))
+    other = "One is warm.\n\n" + long.replace("It rained", "The sun shone")
+    assert draft(desk, other)["state"] == "other", "said Anna is in every chapter"
+    with pytest.raises(Trouble, match="Speak the whole script"):
+        desk.jobs.speak_changed(other, OWNER)
+    assert draft(desk, TEXT)["state"] == "changed", "what was shortened goes on from it"
+
+
 def test_only_a_voice_that_changed_speaks_anew(desk: Desk) -> None:
     """Two numbered speakers have no cast until a voice is chosen for one of them: the other one's parts stay."""
     text = "[S1] One is warm, I would say. (pause 0.4s) [S2] Two is cold, I would say. (pause 0.4s) [S1] Three is dry, I would say."

@@ -16,6 +16,7 @@ const box = () => document.querySelector("#speak-text textarea");
 const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
 const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
 const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
+let /** @type {{ job: string, at: number } | null} */ spoken = null; // whose line gets the focus again once it is spoken anew
 let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
 
 // How the field's script goes with the parts, as the check of the script says.
@@ -74,9 +75,11 @@ function put(words) {
   again();
 }
 
-async function speak() {
+async function speak(at = 0) {
+  const job = live.state.speech?.job ?? "";
   if (!(await act("speak"))) return;
   undone.length = 0;
+  spoken = { job, at };
   tell("");
   soon();
 }
@@ -93,7 +96,7 @@ async function undo() {
   fill("speak-cast", view.cast ?? "");
   fill("speak-says", view.says ?? "");
   put(view.text);
-  tell(t("edit.back", "The script is as it was before, with its parts and its result."));
+  tell(t("edit.back", "The script is as it was before, with its parts and its result. What was made since is in the bin."));
   soon();
 }
 
@@ -115,7 +118,7 @@ export const drawEditing = (element, speech) => {
   const changed = free && mine?.state === "changed", other = free && mine?.state === "other"; // also beside an empty field: a book's chapters are never in it
   const back = Boolean(live.state.charts) && (free ? undone.length > 0 || speech.before : speech.before);
   bar.hidden = !(changed || other || back || said);
-  const [apply, undoes, theirs] = bar.querySelectorAll("button"), pending = bar.querySelector(".h-pending");
+  const [apply, undoes, theirs] = bar.querySelectorAll("button"), pending = bar.querySelector(".h-pending"), held = document.activeElement;
   apply.hidden = pending.hidden = !changed;
   text(pending, changed ? told.speak.changed || "" : "");
   text(apply, mine?.fresh ? t("edit.apply", "Speak only what changed") : t("edit.join", "Join anew"));
@@ -124,9 +127,16 @@ export const drawEditing = (element, speech) => {
   undoes.title = t("edit.undo-key", "Ctrl+Z in this list");
   theirs.hidden = !other;
   text(theirs, t("edit.theirs", "Put the script of these parts back to edit them"));
+  if (spoken && speech.end && speech.job !== spoken.job) [focus, spoken] = [`${spoken.at} .h-edit`, null];
+  // A pressed button that is gone leaves its focus to the next one, or to the first line.
+  if (bar.contains(held) && !held?.checkVisibility()) {
+    const next = [undoes, apply, theirs].find((each) => each.checkVisibility());
+    if (next) next.focus({ preventScroll: true });
+    else focus = "0 .h-edit";
+  }
   if (bar.dataset.wired) return;
   bar.dataset.wired = "true";
-  apply.addEventListener("click", speak);
+  apply.addEventListener("click", () => speak());
   undoes.addEventListener("click", undo);
   theirs.addEventListener("click", async () => {
     const view = await act("script");
@@ -161,7 +171,7 @@ export const drawLine = (row, part, speech) => {
   barEnds(row);
   drawTakes(row, part);
   const [at, where] = focus.split(/ (.*)/);
-  if (focus && !waits && Number(at) === part.at) {
+  if (focus && may && !waits && Number(at) === part.at) {
     const target = row.querySelector(where) ?? edit;
     if (document.activeElement === document.body || document.activeElement === box() || row.contains(document.activeElement)) target.focus({ preventScroll: true });
     focus = "";
@@ -206,7 +216,7 @@ async function toggle(row) {
     const same = words.value.trim() === line.words.trim();
     if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
     close(row);
-    if (now && !same) speak();
+    if (now && !same) speak(row.spoken.at);
     else if (now) row.querySelector(".h-again")?.click();
   };
   form.querySelector(".h-chips").append(
