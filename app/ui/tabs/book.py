@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse, Response
 from app.base.sentence import say
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import CHAPTERS_MOST
-from app.ui.page.translate import Language, language, translate
+from app.engine.speech.text.script_characters import find_other_language
+from app.ui.page.translate import Language, join, language
 from app.ui.page.view_types.making import BookView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.book_desk import NAMES_MOST, VOICED_MOST
@@ -36,7 +37,9 @@ def book_view(desk: Desk, spoken: Language) -> BookView:
     return {
         "title": book.title,
         "author": book.author,
-        "note": translate(book.note, spoken) if book.note is not None else "",
+        "note": join(
+            spoken, *filter(None, (book.note, find_other_language(max((each.script for each in book.chapters), key=len), limits)))
+        ),
         "most": TEXT_MOST,
         "chapters": [
             {

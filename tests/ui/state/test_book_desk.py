@@ -115,6 +115,13 @@ def test_the_route_opens_ticks_gives_the_script_and_closes(desk: Desk, tmp_path:
     assert page.get("/hearth/book").json() == {}
 
 
+def test_a_book_in_a_language_that_the_voice_lacks_is_told_before_it_is_spoken(desk: Desk, tmp_path: Path) -> None:
+    words = "Il est venu dans la maison pour voir les enfants, et elle ne lui a pas dit que vous \u00e9tiez l\u00e0."
+    path = save_epub(tmp_path / "x", {"a.xhtml": f"<h1>Un</h1><p>{words}</p>", "b.xhtml": "<p>Fin.</p>"}, None)
+    opened = page_of(desk, OWNER).post("/hearth/book", files={"file": ("x.epub", path.read_bytes())}).json()
+    assert opened["note"] == "This seems to be French. Starter voice speaks English only, so it may not be understood."
+
+
 PAGES = {
     "one.xhtml": "<h1>One</h1><p>\u201cCome in,\u201d said Ben.</p><p>\u201cNo,\u201d said Anna.</p><p>\u201cWell,\u201d said Ben.</p>",
     "two.xhtml": "<h1>Two</h1><p>\u201cStay,\u201d said Anna.</p><p>\u201cNever,\u201d said Carl.</p>",

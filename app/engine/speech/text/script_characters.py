@@ -57,12 +57,16 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
     visible = "".join(each if each == "\n" or unicodedata.category(each)[0] != "C" else " " for each in plain)
     if strange := list_strange(visible, limits):
         problems.append(Problem("warning", _name_strange(" ".join(strange[:12]), limits)))
-    elif (seems := guess_language(visible)) and seems not in {each.lower().partition("-")[0] for each in limits.languages}:
-        problems.append(Problem("warning", _name_other(seems, limits)))
+    elif (other := find_other_language(visible, limits)) is not None:
+        problems.append(Problem("warning", other))
     return visible
 
 
-def _name_other(seems: str, limits: VoiceLimits) -> Sentence:
+def find_other_language(text: str, limits: VoiceLimits) -> Sentence | None:
+    """Say that a text seems to be in a language that the voice does not speak."""
+    seems = guess_language(text)
+    if not seems or seems in {each.lower().partition("-")[0] for each in limits.languages}:
+        return None
     return say_to_all(
         "script.other-language",
         "This seems to be {language}. {name} speaks {spoken} only, so it may not be understood.",
