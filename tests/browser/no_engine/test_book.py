@@ -101,6 +101,54 @@ def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, ep
     expect(script).to_have_value("[S1] Mine.")
 
 
+def tab_to(page: Page, name: str, most: int = 60) -> None:
+    """Press Tab until what has the focus is called so; fail where that is never reached."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        if focused.count() and focused.aria_snapshot().strip().removeprefix("- ").partition(":")[0].startswith(name):
+            return
+    raise AssertionError(f"Tab does not lead to {name}")
+
+
+def test_a_book_is_opened_ticked_cast_and_begun_by_keys_alone(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person: begun.extend(requests) or ())
+    told = "<p>\u201cCome in,\u201d said Ben.</p><p>\u201cNo,\u201d said Anna.</p><p>\u201cWell,\u201d said Ben.</p><p>\u201cNo,\u201d said Anna.</p>"
+    story = save_epub(tmp_path / "story.epub", {"one.xhtml": f"<h1>One</h1>{told}", "two.xhtml": "<h1>Two</h1><p>It rained.</p>"}, None)
+    go(page, "speak")
+    page.locator("#speak-text textarea").fill("")
+    page.locator("#speak-text textarea").focus()
+    with page.expect_file_chooser() as chooser:
+        tab_to(page, 'button "Open a book')
+        page.keyboard.press("Enter")
+    chooser.value.set_files(story)
+    group = page.get_by_role("group", name="The Ferry & the Fjord by A. Writer")
+    expect(group).to_be_focused()
+    expect(group).to_have_accessible_description(re.compile("2 chapters, about .* of speech"))
+    tab_to(page, 'checkbox "Two"')
+    expect(page.get_by_role("checkbox", name="Two")).to_have_accessible_description(re.compile(" s$"))
+    page.keyboard.press("Space")
+    expect(group.get_by_role("status")).to_contain_text(re.compile("1 of 2 chapters, about"))
+    tab_to(page, 'button "Give each a voice"')
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("checkbox", name="Ben (2)")).to_be_focused()
+    tab_to(page, 'combobox "Voice of Anna"')
+    page.keyboard.type("Heather")
+    expect(page.locator("select:focus option:checked")).to_have_text("Heather")
+    while not page.locator(":focus").aria_snapshot().startswith('- button "Speak 1 chapter"'):
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    until_seen(page, lambda: len(begun) == 1)
+    (asked,) = begun
+    assert "[Anna]" in asked.text and [each.name for each in asked.cast] == ["Narrator", "Ben", "Anna"]
+    tab_to(page, 'button "Close the book"')
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Open a book")).to_be_focused()
+
+
 def test_what_is_no_book_is_told_of_and_the_open_one_stays(page: Page, epub: Path, tmp_path: Path) -> None:
     open_book(page, epub)
     expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()

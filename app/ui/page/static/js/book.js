@@ -42,14 +42,17 @@ function reading(words) {
 function show(view) {
   book = view;
   draw();
-  if (book.chapters) panel()?.querySelector("legend").scrollIntoView({ block: "nearest" });
+  if (!book.chapters) return;
+  panel()?.querySelector("legend").scrollIntoView({ block: "nearest" });
+  const pressed = document.activeElement;
+  if (pressed?.matches(".h-open-book")) panel()?.querySelector("fieldset").focus({ preventScroll: true }); // who listens hears its title and its length
 }
 
 const ticked = () => [...panel().querySelectorAll(".h-chapters input")].flatMap((each, place) => (each.checked ? [place] : []));
 
 /** @param {HTMLElement} element */
 function frame(element) {
-  element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset hidden><legend></legend><p class="h-soft"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
+  element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset tabindex="-1" aria-describedby="h-book-length" hidden><legend></legend><p class="h-soft" id="h-book-length" role="status"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
     <div class="h-names" role="group" hidden><p class="h-soft"></p><p class="h-ticks"></p><p class="h-chips"></p></div><p class="h-lacks h-invents" hidden></p>
     <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p><p class="h-chips h-spoken-book" hidden></p></fieldset>`;
   element.querySelector(".h-tick-all").append(
@@ -85,9 +88,11 @@ function draw() {
   lacks.hidden = !book.note;
   text(lacks, book.note ? `⚠ ${book.note}` : "");
   element.querySelector("ol").innerHTML = "";
-  list(element.querySelector("ol"), [...chapters.entries()], ([place]) => place, ([, chapter]) => {
+  list(element.querySelector("ol"), [...chapters.entries()], ([place]) => place, ([place, chapter]) => {
     const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-badge" hidden></span> <span class="h-soft"></span></li>`);
     line.querySelector("input").checked = chapter.ticked;
+    [...line.children].slice(1).forEach((each, at) => (each.id = `h-chapter-${place}-${at}`));
+    line.querySelector("input").setAttribute("aria-describedby", `h-chapter-${place}-0 h-chapter-${place}-1`); // how far it is, how long
     text(line.querySelector("label span"), chapter.title);
     text(line.lastElementChild, time(chapter.seconds));
     return line;
@@ -167,6 +172,7 @@ async function save(button, kind) {
   await tell(refused ?? new Response("{}"));
   button.disabled = false;
   text(button, label);
+  if (document.activeElement === document.body) button.focus({ preventScroll: true }); // what is disabled loses it
 }
 
 function count() {
