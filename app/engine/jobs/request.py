@@ -292,7 +292,7 @@ class PictureRequest:
     control: str = ""
     """The control model of this name or path does it."""
     guide_as: str = ""
-    """The guide's "edges" or "depth" are found first; empty: it is a map already."""
+    """The guide's "edges", "depth" or "pose" are found first; empty: it is a map already."""
     guide_strength: float = 1.0
     guide_from: float = 0.0
     guide_to: float = 1.0

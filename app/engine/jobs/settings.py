@@ -129,7 +129,7 @@ ADAPTERS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
 CONTROLS: Final[Mapping[str, Sentence]] = {"": say("guide.no-control", "none")}
 GUIDES: Final[Mapping[str, Sentence]] = {
     "": say("guide.as-it-is", "Use it as it is"), "edges": say("guide.edges", "Find its edges"),
-    "depth": say("guide.depth", "Find its depth"),
+    "depth": say("guide.depth", "Find its depth"), "pose": say("guide.pose", "Find the poses of its people"),
 }  # fmt: skip
 """One of these is made of a picture before it guides another."""
 
@@ -180,9 +180,9 @@ PICTURES: Final = _by_name(
             say("guide.control-how", "A ControlNet for the chosen model's family."), choices=CONTROLS, open=True, kept="nowhere",
             option=say("usage.paint-control", "the control model (ControlNet) by which --guide guides: its file or folder, or its name")),
     Setting("guide_as", say_to_all("setting.guide-as", "use of the guide"), say("guide.as", "What to do with the picture"),
-            say("guide.as-how", "Edges or depth, as the control model was made for, are found in an ordinary picture; a finished map is used as it is."),
+            say("guide.as-how", "Edges, depth or poses, as the control model was made for, are found in an ordinary picture; a finished map is used as it is."),
             choices=GUIDES,
-            kept="own presets", option=say("usage.paint-guide-as", "what is made of the guide first: its edges, its depth; nothing without it")),
+            kept="own presets", option=say("usage.paint-guide-as", "what is made of the guide first: its edges, its depth, its people's poses; nothing without it")),
     Setting("guide_strength", say_to_all("setting.guide-strength", "strength of the guide"), say("guide.strength", "How strongly it guides"),
             range=(0.0, 2.0), slider=(0.0, 2.0, 0.05), kept="own presets",
             option=say("usage.paint-guide-strength", "how strongly the guide counts, 0 to 2; 1 without it")),

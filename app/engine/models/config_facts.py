@@ -78,6 +78,11 @@ FACTS: Final[dict[str, Fact]] = {
     # What reads pictures
     "image_size": _whole(1, 16_384, 4), "out_indices": _whole(-64, 1024, 64), "neck_hidden_sizes": _WIDTH, "fusion_hidden_size": _WIDTH,
     "reassemble_hidden_size": _WIDTH, "head_hidden_size": _WIDTH, "reassemble_factors": _number(1e-3, 64, _LEVELS),
+    "hidden_sizes": _WIDTH, "embedding_size": _WIDTH, "encoder_hidden_dim": _WIDTH, "encoder_in_channels": _WIDTH, "decoder_in_channels": _WIDTH,
+    "encoder_ffn_dim": _WIDTH, "decoder_ffn_dim": _WIDTH, "encoder_layers": _COUNT, "decoder_layers": _COUNT, "encoder_attention_heads": _HEADS,
+    "decoder_attention_heads": _HEADS, "hidden_expansion": _number(1e-3, 64), "feat_strides": _whole(1, 1024, _LEVELS),
+    "num_queries": _whole(1, 65_536), "num_feature_levels": _whole(1, _LEVELS), "decoder_n_points": _whole(1, 64), "num_denoising": _whole(0, 65_536),
+    "num_experts": _whole(1, 1024), "part_features": _whole(0, 65_536),
     # Text
     "vocab_size": _whole(1, 1 << 24), "max_position_embeddings": _whole(1, 1 << 24), "relative_attention_num_buckets": _whole(1, 65_536),
     "relative_attention_max_distance": _whole(1, 1 << 24), "model_max_length": _number(1, NUMBER_MOST), "eos_token_id": _TOKEN,

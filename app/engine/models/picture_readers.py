@@ -1,4 +1,5 @@
-"""List the models that read pictures, rows like the catalog's: how far away things are, where each is, what is shown. No job names them."""
+"""List the models that read pictures, rows like the catalog's: how far away things are, how people stand, where each thing is, what is shown. No job
+names them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Final
 from app.base.sentence import say
 from app.compat.planning.memory_formulas import BYTES, SCRATCH_BYTES
 from app.compat.planning.types import ModelPart
-from app.engine.models.model import Attention, Model, Source
+from app.engine.models.model import Attention, Companion, Model, Source
 
 DEPTH: Final = Model(
     "depth-anything-v2-small", "seeing", "depth_anything", "Depth Anything V2 Small",
@@ -16,6 +17,17 @@ DEPTH: Final = Model(
     attention=Attention(6, 6, 64, text_tokens=1370, keys=1370, causal=False),
     source=Source("depth-anything/Depth-Anything-V2-Small-hf", ("config.json", "model.safetensors"), 99_200_000), licence="Apache-2.0",
     note=say("catalog.depth", "Sees how far away things are, so that a picture can guide another by its depth."),
+)  # fmt: skip
+
+FINDER: Final = "finder"
+"""This companion finds each person, of whom the model itself sees the points."""
+POSE: Final = Model(
+    "vitpose-base", "seeing", "vitpose", "ViTPose base",
+    parts=(ModelPart("model", "speech", 85_912_337), ModelPart("finder", "speech", 20_109_574)),
+    attention=Attention(12, 12, 64, text_tokens=192, keys=192, causal=False),
+    source=Source("usyd-community/vitpose-base-simple", ("config.json", "model.safetensors"), 343_700_000), licence="Apache-2.0",
+    companions=(Companion(FINDER, Source("PekingU/rtdetr_r18vd", ("config.json", "model.safetensors"), 80_900_000), "Apache-2.0"),),
+    note=say("catalog.pose", "Sees how people stand and move, so that a picture can guide another by their poses."),
 )  # fmt: skip
 
 PICKER: Final = Model(
@@ -36,11 +48,11 @@ DESCRIBER: Final = Model(
     note=say("catalog.describer", "Describes a picture in English, to use in another picture's prompt."),
 )  # fmt: skip
 
-READERS: Final[Mapping[str, Model]] = {"depth": DEPTH}
+READERS: Final[Mapping[str, Model]] = {"depth": DEPTH, "pose": POSE}
 """Each is found by what is made of a guide."""
 ALL: Final = (*READERS.values(), PICKER, DESCRIBER)
 
 
 def count_reading_bytes(made: str) -> int:
-    """Return what it takes in memory to make a guide's map: the reader's weights in float32, and its work."""
-    return sum(part.parameters for part in READERS[made].parts) * BYTES["float32"] + SCRATCH_BYTES["speech"] if made in READERS else 0
+    """Return what it takes in memory to make a guide's map: the largest of the reader's models in float32, as one follows the other, and its work."""
+    return max(part.parameters for part in READERS[made].parts) * BYTES["float32"] + SCRATCH_BYTES["speech"] if made in READERS else 0

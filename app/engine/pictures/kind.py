@@ -26,7 +26,7 @@ from app.engine.models import adapters, catalog, safetensors
 from app.engine.models.controls import require_fit
 from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model
-from app.engine.models.on_disk import find_model, locate
+from app.engine.models.on_disk import Located, find_model, locate
 from app.engine.models.picture_families import list_calls
 from app.engine.models.picture_readers import READERS
 from app.engine.pictures import steps
@@ -211,21 +211,27 @@ def _measure_result(request: PictureRequest) -> tuple[int, int]:
     return (request.width or 0) * request.upscale, (request.height or 0) * request.upscale
 
 
-def require_reader(home: Home, made: str) -> Path | None:
-    """Return the folder of the model that makes a guide's map; None if none is needed. Raise a Trouble that offers it where it is not here."""
+def require_reader(home: Home, made: str) -> Located | None:
+    """Return where the model lies that makes a guide's map; None if none is needed. Raise a Trouble that offers it where it is not here."""
     model = READERS.get(made)
     if model is None:
         return None
     found = locate(home, model)
     if found is None:
-        advice = say("owner.depth", "Download it in Models, or give a finished map.")
-        raise Trouble(
-            say_to_all(
-                "guide.no-reader",
+        advice = say("owner.reader", "Download it in Models, or give a finished map.")
+        needed = {
+            "depth": say_to_all(
+                "guide.no-depth",
                 "To see the depth of a picture, Hearth needs {model}, which is not here yet. {advice}",
                 model=model.words,
                 advice=advice,
             ),
-            cure=f"get:{model.id}",
-        )
-    return found.folder
+            "pose": say_to_all(
+                "guide.no-pose",
+                "To see the poses of people in a picture, Hearth needs {model}, which is not here yet. {advice}",
+                model=model.words,
+                advice=advice,
+            ),
+        }
+        raise Trouble(needed[made], cure=f"get:{model.id}")
+    return found

@@ -78,7 +78,7 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
 def _format_control(request: PictureRequest) -> str:
     """Format what guided a picture as A1111's extension does, for people who read it there."""
     values = {
-        "Module": {"edges": "canny", "depth": "depth"}.get(request.guide_as, "none"), "Model": PurePath(public_name(request.control)).stem,
+        "Module": {"edges": "canny", "depth": "depth", "pose": "openpose"}.get(request.guide_as, "none"), "Model": PurePath(public_name(request.control)).stem,
         "Weight": f"{request.guide_strength:g}", "Guidance Start": f"{request.guide_from:g}", "Guidance End": f"{request.guide_to:g}",
     }  # fmt: skip
     return quote(", ".join(f"{name}: {value}" for name, value in values.items()))

@@ -1,8 +1,9 @@
-"""Make the map by which a picture guides another: as it is, its edges, or its depth."""
+"""Make the map by which a picture guides another: as it is, its edges, its depth, or the poses of its people."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,12 @@ from app.base.foreign_formats import decode, open_picture
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.parts import GUIDE
+from app.engine.models.on_disk import Located
+from app.engine.models.picture_readers import FINDER
 from app.engine.pictures.families.depth_file import see_depth
+from app.engine.pictures.families.pose_file import see_poses
 from app.engine.pictures.run.input_images import crop_to
+from app.engine.pictures.run.skeleton import draw_poses
 
 Floats = NDArray[np.float32]
 MADE_OF: Final = "Made of"
@@ -27,12 +32,17 @@ WEAK: Final = 100 / 255
 STRONG: Final = 200 / 255
 """An edge has these slopes, as everybody takes for Canny's: one that reaches the second is drawn as far as it stays above the first."""
 BLUR_PIXELS: Final = 0.8
+NOTHING_SEEN: Final[Mapping[str, Sentence]] = {
+    "edges": say("guide.empty", "No edges were found in the guide. Choose a picture with clearer shapes, or use it as it is."),
+    "depth": say("guide.flat", "No depth was seen in the guide. Choose a picture of a scene, or use it as it is."),
+    "pose": say("guide.nobody", "No people were seen in the guide. Choose a picture that shows them larger, or use it as it is."),
+}
 CUT: Final = 0.02
 """Shapes may differ this far before it is worth a word."""
 _NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
 
 
-def keep_guide(job: Path, picture: Image.Image, made: str, width: int, height: int, reader: Path | None = None) -> Image.Image:
+def keep_guide(job: Path, picture: Image.Image, made: str, width: int, height: int, reader: Located | None = None) -> Image.Image:
     """Return the map for a picture of this size, which lies beside what it guides, where the page shows it: made once for a job, however often that is
     resumed."""
     fitted = crop_to(picture, width, height)
@@ -47,19 +57,23 @@ def keep_guide(job: Path, picture: Image.Image, made: str, width: int, height: i
     return guide
 
 
-def make_guide(fitted: Image.Image, made: str, reader: Path | None = None) -> Image.Image:
-    """Return the map of a picture; raise a Trouble if it shows nothing to go by. `reader`: the folder of the model that sees it."""
-    if reader is not None:
-        depth = see_depth(reader, fitted)
-        if depth is None:
-            raise Trouble(say("guide.flat", "No depth was seen in the guide. Choose a picture of a scene, or use it as it is."))
-        return depth
+def make_guide(fitted: Image.Image, made: str, reader: Located | None = None) -> Image.Image:
+    """Return the map of a picture; raise a Trouble if it shows nothing to go by. `reader`: where the model lies that sees it."""
+    seen = _make(fitted, made, reader)
+    if seen is None:
+        raise Trouble(NOTHING_SEEN[made])
+    return seen
+
+
+def _make(fitted: Image.Image, made: str, reader: Located | None) -> Image.Image | None:
+    if reader is not None and made == "depth":
+        return see_depth(reader.folder, fitted)
+    if reader is not None and made == "pose":
+        return draw_poses(see_poses(reader.folder, reader.companions[FINDER], fitted), fitted.size)
     if made != "edges":
         return fitted
     edges = find_edges(fitted)
-    if not edges.any():
-        raise Trouble(say("guide.empty", "No edges were found in the guide. Choose a picture with clearer shapes, or use it as it is."))
-    return Image.fromarray(np.where(edges, np.uint8(255), np.uint8(0))).convert("RGB")
+    return Image.fromarray(np.where(edges, np.uint8(255), np.uint8(0))).convert("RGB") if edges.any() else None
 
 
 def note_cut(picture: Image.Image, width: int, height: int) -> Sentence | None:

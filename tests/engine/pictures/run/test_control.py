@@ -23,6 +23,8 @@ from transformers.models.dpt import DPTImageProcessor
 from app.base.paths import Home
 from app.base.paths import home as make_home
 from app.base.trouble import Trouble
+from app.compat.machine.hardware import Hardware
+from app.compat.planning.memory_formulas import SCRATCH_BYTES
 from app.compat.planning.types import Precision
 from app.engine.jobs import schedulers
 from app.engine.jobs.control import Control
@@ -33,22 +35,27 @@ from app.engine.kinds import admit, kind_of
 from app.engine.models import catalog
 from app.engine.models.controls import find_control, list_controls, read_control
 from app.engine.models.model import add_to_denoiser, describe_need
+from app.engine.models.on_disk import Located
 from app.engine.models.picture_families import FAMILIES
+from app.engine.models.planned import find_need
 from app.engine.pictures.families import depth_file, placement
 from app.engine.pictures.families.control_file import load_control
 from app.engine.pictures.families.depth_file import see_depth
+from app.engine.pictures.families.pose_file import see_poses
+from app.engine.pictures.families.reader_file import load_reader
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import guide
 from app.engine.pictures.run import painter as picture_painter
 from app.engine.pictures.run.active_control import ActiveControl
 from app.engine.pictures.run.guide import find_edges, keep_guide, make_guide, note_cut
+from app.engine.pictures.run.skeleton import draw_poses
 from app.engine.pictures.run.tiled_denoiser import Window, list_spans, tiles
 from app.engine.pictures.steps import weigh_step
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, load_painter, read_pixels
-from tests.support.tiny_ears import complete, place_for
-from tests.support.tiny_readers import save_depth
+from tests.support.tiny_ears import cached, complete, place_for
+from tests.support.tiny_readers import save_depth, save_finder, save_pose
 
 pytest_plugins = ["tests.support.picture_fixtures"]
 GUIDED = {"sd15": "StableDiffusion", "sdxl": "StableDiffusionXL"}
@@ -368,6 +375,31 @@ def test_the_depth_that_a_model_sees_guides(folders: dict[str, Path], controls: 
     paints.close()
 
 
+def test_the_poses_that_models_see_guide(folders: dict[str, Path], controls: dict[str, Path], shapes: Path, tmp_path: Path) -> None:
+    home, model = make_home(tmp_path / "home").create(), catalog.find(str(folders["sd15"]))
+    asked = guided(folders["sd15"], controls["sd15"], shapes, guide_as="pose")
+    folder = save_pose(place_for(home, "vitpose-base"))
+    with pytest.raises(Trouble, match="poses of people in a picture, Hearth needs ViTPose base") as missing:
+        kind_of(asked).check(home, asked, model)
+    assert missing.value.cure == "get:vitpose-base", "one download brings what finds the people, too"
+    finder = save_finder(cached(home.models, "PekingU/rtdetr_r18vd"))
+    kind_of(asked).check(home, asked, model)
+    paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {}, home=home)
+    made = list_parts(list(paints.run(asked, Control(), None, tmp_path / "job")))[0]
+    with Image.open(tmp_path / "job" / "guide.png") as kept, Image.open(shapes) as shown:
+        drawn = draw_poses(see_poses(folder, finder, shown), shown.size)
+        assert drawn is not None and kept.size == (64, 64) and np.asarray(kept).any()
+        np.testing.assert_array_equal(drawn, kept)
+    with Image.open(made.path) as picture:
+        assert "Module: openpose" in picture.info["parameters"]
+    need = find_need(home, Hardware(), model, asked)
+    assert need.reading_bytes == 4 * 85_912_337 + SCRATCH_BYTES["speech"], "one model follows the other, so the larger one counts"
+    save_finder(finder, certain=-40.0)
+    with pytest.raises(Trouble, match="No people"):
+        list(paints.run(asked, Control(), None, tmp_path / "nobody"))
+    paints.close()
+
+
 def test_a_map_is_made_once_for_a_job(shapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it is resumed; another picture, size or use of it, or a map that cannot be read, makes another."""
     seen: list[tuple[int, int]] = []
@@ -379,11 +411,12 @@ def test_a_map_is_made_once_for_a_job(shapes: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(guide, "see_depth", see)
     with Image.open(shapes) as opened:
         picture = opened.convert("RGB")
-    first = keep_guide(tmp_path, picture, "depth", 64, 48, tmp_path)
-    np.testing.assert_array_equal(keep_guide(tmp_path, picture, "depth", 64, 48, tmp_path), first)
+    reader = Located(tmp_path)
+    first = keep_guide(tmp_path, picture, "depth", 64, 48, reader)
+    np.testing.assert_array_equal(keep_guide(tmp_path, picture, "depth", 64, 48, reader), first)
     assert len(seen) == 1
-    assert keep_guide(tmp_path, picture, "depth", 48, 64, tmp_path).size == (48, 64) and len(seen) == 2
-    assert keep_guide(tmp_path, picture.rotate(90), "depth", 48, 64, tmp_path).size == (48, 64) and len(seen) == 3
+    assert keep_guide(tmp_path, picture, "depth", 48, 64, reader).size == (48, 64) and len(seen) == 2
+    assert keep_guide(tmp_path, picture.rotate(90), "depth", 48, 64, reader).size == (48, 64) and len(seen) == 3
     assert keep_guide(tmp_path, picture, "", 64, 64) == picture and len(seen) == 3
     (tmp_path / "guide.png").write_bytes(b"no picture")
     assert keep_guide(tmp_path, picture, "", 64, 64) == picture
@@ -414,7 +447,7 @@ def test_depth_is_what_transformers_sees(tmp_path: Path) -> None:
 def test_a_guide_without_depth_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guide, "see_depth", lambda *_: None)
     with pytest.raises(Trouble, match="No depth"):
-        make_guide(Image.new("RGB", (64, 64)), "depth", tmp_path)
+        make_guide(Image.new("RGB", (64, 64)), "depth", Located(tmp_path))
 
 
 def test_edges_are_where_shapes_end() -> None:
@@ -468,13 +501,13 @@ def test_its_weights_count_with_the_denoisers(folders: dict[str, Path], controls
 
 def test_a_depth_reader_gives_its_memory_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The C library kept 120 MB of a real one's freed blocks, through all steps."""
-    load, told = depth_file._load, list[Any]()
+    load, told = load_reader, list[Any]()
 
-    def watch(folder: Path) -> Any:
-        told.append(weakref.ref(loaded := load(folder)))
+    def watch(kind: Any, folder: Path) -> Any:
+        told.append(weakref.ref(loaded := load(kind, folder)))
         return loaded
 
-    monkeypatch.setattr(depth_file, "_load", watch)
+    monkeypatch.setattr(depth_file, "load_reader", watch)
     monkeypatch.setattr(depth_file, "release", lambda: told.append(told[0]() is None))
     assert see_depth(save_depth(tmp_path / "depth"), Image.effect_noise((64, 64), 90).convert("RGB")) is not None
     assert told[1:] == [True]
