@@ -95,4 +95,4 @@ def find_peaks(heat: Floats) -> Floats:
 
 def _lean(before: Floats, here: Floats, after: Floats) -> Floats:
     curve = 2 * here - before - after
-    return np.divide(after - before, 2 * curve, out=np.zeros_like(here), where=curve > 0)
+    return np.where(curve > 0, (after - before) / np.maximum(2 * curve, np.finfo(np.float32).tiny), np.float32(0))

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from app.base.bounded_json import parse_json
-from app.engine.pictures.files.foreign_settings import GRAPH, Found, RestoredSettings, list_lost, name_sampler, restore
+from app.engine.pictures.files.foreign_settings import GRAPH, Found, Guide, RestoredSettings, list_lost, name_sampler, restore
 
 _NUMBERS: Final = re.compile(r"\d{1,6}")
 _WEIGHED: Final = re.compile(r"(?<!\\)\(([^()\\]*+)\)([+-]{1,9}+|\d{1,2}+(?:\.\d{1,4}+)?+)?|(?<![\w'-])(\w[\w']*+)([+-]{1,9}+)(?![\w+-])")
@@ -83,7 +83,7 @@ def read_json(text: str) -> RestoredSettings:
             model=str(model.get("name", "") if isinstance(model, dict) else model),
             strength=strength,
             from_picture=from_picture,
-            guided=any(told.get(each) for each in ("controlnetmodel", "controlnets", "t2iAdapters")),
+            guide=Guide() if any(told.get(each) for each in ("controlnetmodel", "controlnets", "t2iAdapters")) else None,
             referenced=any(told.get(each) for each in ("ipAdapters", "ref_images")),
             lost=(*list_lost(changed), *joined),
         )

@@ -34,6 +34,16 @@ class RestoredSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Guide:
+    """How another picture guided this one, through the first of its control models."""
+
+    control: str = ""
+    """Its file's name, as the program wrote it."""
+    made: str = ""
+    """What was made of the picture first, in the program's words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """The settings a program stored in its picture."""
 
@@ -48,8 +58,8 @@ class Found:
     strength: Any
     from_picture: bool
     masked_only: bool = False
-    guided: bool = False
-    """True: another picture guided this one."""
+    guide: Guide | None = None
+    """None: no other picture guided this one."""
     referenced: bool = False
     """True: this one was painted like another picture."""
     lost: tuple[str, ...] = ()
@@ -66,6 +76,10 @@ TEXT_MOST: Final = 200_000
 """No more letters of A1111's text are read: no prompt is longer."""
 GRAPH: Final = Bounds(most_bytes=8 << 20, depth=32, values=200_000)
 """No larger graph of ComfyUI is read."""
+GUIDES: Final = (("canny", "edges"), ("depth", "depth"), ("openpose", "pose"), ("dwpreprocessor", "pose"))
+"""What makes a guide's map has one of these words in its name; any other map is one that Hearth cannot make."""
+_HASH: Final = re.compile(r"\s\[[0-9a-f]{8}\]$")
+"""A1111 writes it behind a control model's name."""
 VISITS_MOST: Final = 1000
 """So many nodes are looked at on the way to a prompt."""
 # Linear: every quantifier is possessive, so that no letter is tried in two ways.
@@ -111,6 +125,7 @@ def read_a1111(text: str) -> RestoredSettings:
     sampler = name_sampler(settings.get("sampler", ""), settings.get("schedule type", ""))
     guidance = settings.get("distilled cfg scale", settings.get("cfg scale"))  # Forge's, which FLUX is told; the other one is 1 then
     bare, loras = split_tags(prompt)
+    guided = {name.strip().lower(): value.strip() for name, value in _SETTING.findall(settings.get("controlnet 0", ""))}
     return restore(
         Found(
             bare.strip(),
@@ -126,12 +141,15 @@ def read_a1111(text: str) -> RestoredSettings:
                 "upscale": _find_upscale(settings),
                 "mask_blur": settings.get("mask blur"),
                 "masked_padding": settings.get("masked area padding"),
+                "guide_strength": guided.get("weight"),
+                "guide_from": guided.get("guidance start"),
+                "guide_to": guided.get("guidance end"),
             },
             model=settings.get("model", ""),
             strength=settings.get("denoising strength"),
             from_picture="denoising strength" in settings and not {"hires upscale", "hires resize"} & settings.keys(),
             masked_only=settings.get("inpaint area", "").lower() == "only masked",
-            guided="controlnet 0" in settings,
+            guide=Guide(_HASH.sub("", guided.get("model", "")), guided.get("module", "")) if "controlnet 0" in settings else None,
             lost=(
                 *list_lost({name: value for name, value in settings.items() if not _is_as_before(name, value, settings)}),
                 *dict.fromkeys(found[0][:40] for found in _ORDERS.finditer(prompt)),
@@ -193,7 +211,8 @@ def read_comfyui(text: str) -> RestoredSettings:
     told |= {each: True for each in classes if each.lower().startswith("freeu")}
     loras, unread = _find_loras(graph, sampler.get("model"))
     (prompt, mixed), (negative, _) = _find_words(graph, positive, "positive"), _find_words(graph, sampler.get("negative"), "negative")
-    left = [*unread, *mixed, *({"a second KSampler": None} if others and not times else ())]
+    left = [*unread, *mixed, *(("a second KSampler",) if others and not times else ())]
+    guiding = next((_inputs(node) for node in graph.values() if "ControlNetApply" in _class_of(node)), {})
     return restore(
         Found(
             prompt,
@@ -206,12 +225,15 @@ def read_comfyui(text: str) -> RestoredSettings:
                 "width": _read_plain(graph, latent, "width"),
                 "height": _read_plain(graph, latent, "height"),
                 "upscale": times,
+                "guide_strength": _read_plain(graph, guiding, "strength"),
+                "guide_from": _read_plain(graph, guiding, "start_percent"),
+                "guide_to": _read_plain(graph, guiding, "end_percent"),
             },
             sampler=name_sampler(str(sampler.get("sampler_name", "")), str(sampler.get("scheduler", ""))),
             model=named,
             strength=denoise,
             from_picture=not times and isinstance(denoise, int | float) and denoise < 1,
-            guided=any("ControlNetApply" in each for each in classes),
+            guide=_find_guide(graph, guiding) if guiding else None,
             referenced=any(each.startswith("IPAdapter") and "Loader" not in each for each in classes),
             lost=(*list_lost(told), *left),
         )
@@ -254,6 +276,12 @@ def _find_words(graph: Mapping[str, Any], first: Any, side: str) -> tuple[str, l
         if not isinstance(link, list):
             break
     return _find_text(graph, first), []
+
+
+def _find_guide(graph: Mapping[str, Any], guiding: Mapping[str, Any]) -> Guide:
+    loaders = map(_inputs, _list_upstream(graph, guiding.get("control_net")))
+    named = next((str(each["control_net_name"]) for each in loaders if "control_net_name" in each), "")
+    return Guide(named, " ".join(_class_of(node) for node in _list_upstream(graph, guiding.get("image"))))
 
 
 def _find_loras(graph: Mapping[str, Any], model: Any) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...]]:
@@ -426,6 +454,8 @@ def restore(found: Found) -> RestoredSettings:
         loras=loras,
         hires=numbers.get("upscale", 1) > 1,
         masked_only=found.masked_only,
+        control="" if found.guide is None or found.guide.control == "None" else public_name(found.guide.control),
+        guide_as=next((way for word, way in GUIDES if found.guide and word in found.guide.made.lower()), ""),
         **numbers,
     )
     unused = [name for name, value in found.numbers.items() if name not in numbers and value not in (None, "")]
@@ -435,7 +465,7 @@ def restore(found: Found) -> RestoredSettings:
 def _list_notes(found: Found, sampler_known: bool, unused: list[str]) -> Iterator[Sentence]:
     if found.from_picture:
         yield ADD_IMAGE
-    if found.guided:
+    if found.guide:
         yield ADD_GUIDE
     if found.referenced:
         yield ADD_REFERENCE

@@ -437,6 +437,49 @@ def test_a_reader_that_splits_at_commas_finds_the_model_that_paints() -> None:
     assert split["Model"] == "Stable Diffusion 1.5" and split["Sampler"] == "Automatic" and split["Seed"] == "5"
 
 
+@pytest.mark.parametrize(
+    ("module", "made"),
+    [("canny", "edges"), ("depth_midas", "depth"), ("openpose_full", "pose"), ("dw_openpose_full", "pose"), ("none", ""), ("lineart", "")],
+)
+def test_how_a_picture_guided_another_comes_back_from_a1111(module: str, made: str) -> None:
+    text = (
+        "a ball\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 5, Size: 512x512, Model: v1-5, "
+        f'ControlNet 0: "Module: {module}, Model: control_v11p_sd15_openpose [cab727d4], Weight: 0.8, Resize Mode: Crop and Resize, '
+        'Processor Res: 512, Guidance Start: 0.1, Guidance End: 0.9, Pixel Perfect: True", Version: v1.10.0'
+    )
+    restored = foreign_settings.read_a1111(text)
+    asked = restored.request
+    assert (asked.control, asked.guide_as, asked.model) == ("control_v11p_sd15_openpose", made, "v1-5") and keys(restored) == [
+        "restore.guide"
+    ]
+    assert (asked.guide_strength, asked.guide_from, asked.guide_to) == (0.8, 0.1, 0.9)
+    none = foreign_settings.read_a1111(text.replace("control_v11p_sd15_openpose [cab727d4]", "None"))
+    assert none.request.control == ""
+
+
+@pytest.mark.parametrize(
+    ("node", "made"),
+    [
+        ("OpenposePreprocessor", "pose"),
+        ("DWPreprocessor", "pose"),
+        ("DepthAnythingPreprocessor", "depth"),
+        ("Canny", "edges"),
+        ("ImageScale", ""),
+    ],
+)
+def test_how_a_picture_guided_another_comes_back_from_comfyui(node: str, made: str) -> None:
+    inputs = {"strength": 0.7, "start_percent": 0.0, "end_percent": 0.6, "positive": ["6", 0], "control_net": ["20", 0], "image": ["21", 0]}
+    graph = COMFY | {
+        "12": {"class_type": "ControlNetApplyAdvanced", "inputs": inputs},
+        "20": {"class_type": "ControlNetLoader", "inputs": {"control_net_name": "sd15/pose.safetensors"}},
+        "21": {"class_type": node, "inputs": {"image": ["22", 0]}},
+        "22": {"class_type": "LoadImage", "inputs": {"image": "depth of canny.png"}},
+    }
+    asked = foreign_settings.read_comfyui(json.dumps(graph)).request
+    assert (asked.control, asked.guide_as) == ("pose.safetensors", made)
+    assert (asked.guide_strength, asked.guide_from, asked.guide_to) == (0.7, 0.0, 0.6)
+
+
 @pytest.mark.parametrize("name", ['portraits, v1: "soft"', "C:\\models", "plain v1.5"])
 def test_a_models_name_comes_back_whatever_is_in_it(name: str) -> None:
     text = picture_settings.format_a1111(PictureRequest("a ball", steps=4, seed=5, width=64, height=64), name)

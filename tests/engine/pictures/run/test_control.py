@@ -53,8 +53,9 @@ from app.engine.pictures.run.tiled_denoiser import Window, list_spans, tiles
 from app.engine.pictures.steps import weigh_step
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
+from tests.support.hub import cached
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, load_painter, read_pixels
-from tests.support.tiny_ears import cached, complete, place_for
+from tests.support.tiny_ears import complete, place_for
 from tests.support.tiny_readers import save_depth, save_finder, save_pose
 
 pytest_plugins = ["tests.support.picture_fixtures"]
