@@ -206,6 +206,18 @@ def test_a_strength_that_changes_nothing_is_told(tmp_path: Path) -> None:
         assert ("paint.no-strength" in notes) == told, (model, notes)
 
 
+@pytest.mark.parametrize(("size", "told"), [((32, 32), []), ((128, 128), []), ((200, 31), ["image.mask-cut"])])
+def test_a_mask_of_another_shape_is_cut_and_told(size: tuple[int, int], told: list[str], tmp_path: Path) -> None:
+    """It was cut without a word, so that another place was painted than was drawn."""
+    start, mask = tmp_path / "start.png", tmp_path / "mask.png"
+    Image.new("RGB", (64, 64)).save(start)
+    Image.new("L", size, 255).save(mask)
+    asked = PictureRequest("a ball", "starter-painter", width=64, height=64, image=str(start), mask=str(mask))
+    settings = resolve_settings(asked, catalog.find("starter-painter"), tmp_path)
+    assert [each.key for each in settings.notes if each.key.startswith("image.")] == told
+    assert settings.mask is not None and settings.image is not None and settings.mask.size == settings.image.size
+
+
 def test_a_database_without_room_stops_neither_the_keeper_nor_the_telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keeper = Idle(home(tmp_path / "home"))
     try:

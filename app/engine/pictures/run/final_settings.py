@@ -100,6 +100,8 @@ def resolve_settings(
     around = Surroundings.find(image, mask, request.masked_padding, (width, height)) if image and mask else None
     if drawn is not None and (cut := note_cut(drawn, *(image.size if image and around else (width, height)))):
         notes.append(cut)
+    if image and request.mask and (cut := input_images.note_cut_mask(request.mask, image)):
+        notes.append(cut)
     if drawn is not None and image and around:
         drawn = input_images.crop_to(drawn, *image.size).crop(around.box)
     notes += _describe_size(

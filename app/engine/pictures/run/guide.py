@@ -22,7 +22,7 @@ from app.engine.models.on_disk import Located
 from app.engine.models.picture_readers import FINDER
 from app.engine.pictures.families.depth_file import see_depth
 from app.engine.pictures.families.pose_file import see_poses
-from app.engine.pictures.run.input_images import crop_to
+from app.engine.pictures.run.input_images import crop_to, have_one_shape
 from app.engine.pictures.run.skeleton import draw_poses
 
 Floats = NDArray[np.float32]
@@ -37,8 +37,6 @@ NOTHING_SEEN: Final[Mapping[str, Sentence]] = {
     "depth": say("guide.flat", "No depth was seen in the guide. Choose a picture of a scene, or use it as it is."),
     "pose": say("guide.nobody", "No people were seen in the guide. Choose a picture that shows them larger, or use it as it is."),
 }
-CUT: Final = 0.02
-"""Shapes may differ this far before it is worth a word."""
 _NEXT: Final = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))
 
 
@@ -78,7 +76,7 @@ def _make(fitted: Image.Image, made: str, reader: Located | None) -> Image.Image
 
 def note_cut(picture: Image.Image, width: int, height: int) -> Sentence | None:
     """Say so if the guide has another shape, as its edge is cut off then."""
-    if abs(picture.width * height / (picture.height * width) - 1) < CUT:
+    if have_one_shape(picture, width, height):
         return None
     return say(
         "guide.cut",

@@ -13,7 +13,7 @@ from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, op
 from app.base.path_checks import is_file
 from app.base.picture_header import shares_bytes
 from app.base.regular_file import open_regular
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Impossible
 from app.engine.jobs.settings import PICTURES
 from app.engine.models.model import ModelSettings
@@ -25,6 +25,8 @@ PROFILE_MOST: Final = 4 << 20
 """A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
 WITH_PROFILES: Final = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB", "L": "RGB"}
 """A profile may tell the colours of these modes, which become those beside them."""
+CUT: Final = 0.02
+"""Shapes may differ this far before it is worth a word."""
 MOST_PIXELS: Final = 100_000_000
 """A photo of 12,000 x 8,000 is let through; a decompression bomb is refused by its header."""
 
@@ -152,6 +154,24 @@ def _round_to_multiple(value: float, settings: ModelSettings) -> int:
 def crop_to(image: Image.Image, width: int, height: int) -> Image.Image:
     """Crop to the shape and scale, without distortion."""
     return ImageOps.fit(image, (width, height), Image.Resampling.LANCZOS)
+
+
+def have_one_shape(image: Image.Image, width: int, height: int) -> bool:
+    """Tell whether next to nothing is cut off where this is cropped to another picture's shape."""
+    return abs(image.width * height / (image.height * width) - 1) < CUT
+
+
+def note_cut_mask(path: str, start: Image.Image) -> Sentence | None:
+    """Say so if a mask has another shape than its starting picture, as it is painted elsewhere then than it was drawn."""
+    mask = open_image(path)
+    if have_one_shape(mask, *start.size):
+        return None
+    return say(
+        "image.mask-cut",
+        "The mask is {own} and the starting picture {size}, so the mask was cut to its shape. Draw the mask on the picture itself.",
+        own=f"{mask.width} x {mask.height}",
+        size=f"{start.width} x {start.height}",
+    )
 
 
 def open_mask(path: str, width: int, height: int) -> Image.Image:
