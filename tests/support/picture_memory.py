@@ -27,6 +27,10 @@ from PIL import Image, ImageDraw
 from safetensors.torch import save_file
 from transformers.models.depth_anything import DepthAnythingConfig, DepthAnythingForDepthEstimation
 from transformers.models.dinov2 import Dinov2Config
+from transformers.models.rt_detr import RTDetrConfig, RTDetrForObjectDetection, RTDetrResNetConfig
+from transformers.models.sam import SamConfig, SamModel
+from transformers.models.vitpose import VitPoseConfig, VitPoseForPoseEstimation
+from transformers.models.vitpose_backbone import VitPoseBackboneConfig
 
 from app.base.paths import Home
 from app.base.paths import home as make_home
@@ -35,10 +39,12 @@ from app.compat.planning.types import Choice, Plan
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Failed, Finished
 from app.engine.jobs.request import Lora, PictureRequest
+from app.engine.jobs.tasks import Pick
 from app.engine.models import catalog
 from app.engine.models.planned import find_need
 from app.engine.session.session import Session
 from bench import full_size
+from tests.support.hub import cached
 from tests.support.tiny_ears import place_for
 
 SIDE: Final = 384
@@ -62,6 +68,17 @@ def write_models(root: Path) -> None:
     }
     _write_lora(root / "lora.safetensors", attention)
     _write_adapter(root / "adapter", attention)
+    _write_readers(make_home(root / "home").create())
+    picture = Image.effect_noise((SIDE, SIDE), 60).convert("RGB")
+    ImageDraw.Draw(picture).ellipse((50, 50, 200, 200), fill="red")
+    picture.save(root / "picture.png")
+    mask = Image.new("L", (SIDE, SIDE), 0)
+    ImageDraw.Draw(mask).rectangle((70, 70, 170, 170), fill=255)
+    mask.save(root / "mask.png")
+
+
+def _write_readers(home: Home) -> None:
+    """Write what reads pictures, at its real size. Everything is taken for people, who have all of their points."""
     depth = DepthAnythingConfig(
         backbone_config=Dinov2Config(
             hidden_size=384,
@@ -76,14 +93,24 @@ def write_models(root: Path) -> None:
         neck_hidden_sizes=[48, 96, 192, 384],
         fusion_hidden_size=64,
     )
-    reader: Any = full_size.draw(DepthAnythingForDepthEstimation(depth))
-    reader.save_pretrained(place_for(make_home(root / "home").create(), "depth-anything-v2-small"))
-    picture = Image.effect_noise((SIDE, SIDE), 60).convert("RGB")
-    ImageDraw.Draw(picture).ellipse((50, 50, 200, 200), fill="red")
-    picture.save(root / "picture.png")
-    mask = Image.new("L", (SIDE, SIDE), 0)
-    ImageDraw.Draw(mask).rectangle((70, 70, 170, 170), fill=255)
-    mask.save(root / "mask.png")
+    backbone = RTDetrResNetConfig(
+        hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic", out_features=["stage2", "stage3", "stage4"]
+    )
+    people = RTDetrConfig(
+        backbone_config=backbone, encoder_in_channels=[128, 256, 512], hidden_expansion=0.5, decoder_layers=3, num_labels=80
+    )
+    points = VitPoseConfig(backbone_config=VitPoseBackboneConfig(out_indices=[12]), num_labels=17)
+    seen = {"hidden_size": 168, "mlp_dim": 696, "num_attention_heads": 12, "num_hidden_layers": 12}
+    finder: Any = full_size.draw(RTDetrForObjectDetection(people))
+    finder.model.decoder.class_embed[-1].bias.data[0] = 99.0
+    pose: Any = full_size.draw(VitPoseForPoseEstimation(points))
+    pose.head.conv.bias.data += 99.0
+    depth_reader: Any = full_size.draw(DepthAnythingForDepthEstimation(depth))
+    picker: Any = full_size.draw(SamModel(SamConfig(vision_config=seen)))
+    depth_reader.save_pretrained(place_for(home, "depth-anything-v2-small"))
+    finder.save_pretrained(cached(home.models, "PekingU/rtdetr_r18vd"))
+    pose.save_pretrained(place_for(home, "vitpose-base"))
+    picker.save_pretrained(place_for(home, "slimsam"))
 
 
 def _draw_halves(part: Any) -> Any:
@@ -119,7 +146,7 @@ def _write_adapter(folder: Path, attention: dict[str, torch.Tensor]) -> None:
     _draw_halves(encoder).save_pretrained(folder / "image_encoder")
 
 
-def list_requests(root: Path) -> dict[str, PictureRequest]:
+def list_requests(root: Path) -> dict[str, PictureRequest | Pick]:
     """List the cases."""
     picture, guided = str(root / "picture.png"), {"control": str(root / "control"), "guide": str(root / "picture.png")}
     own: dict[str, dict[str, Any]] = {
@@ -130,12 +157,13 @@ def list_requests(root: Path) -> dict[str, PictureRequest]:
         "lora": {"loras": (Lora(str(root / "lora.safetensors"), 1.0),)},
         "edges": {**guided, "guide_as": "edges"},
         "depth": {**guided, "guide_as": "depth"},
+        "pose": {**guided, "guide_as": "pose"},
         "adapter": {"reference": picture, "adapter": str(root / "adapter/adapter.safetensors")},
         "hires": {"upscale": 2, "hires": True, "enlarger": "starter"},
         "enlarged": {"upscale": 2, "enlarger": "starter"},
     }
     plain = PictureRequest("a red ball", str(root / "painter"), width=SIDE, height=SIDE, steps=STEPS, seed=1, guidance=5.0, preview_every=0)
-    return {case: replace(plain, **values) for case, values in own.items()}
+    return {"pick": Pick("slimsam", picture, 0.3, 0.3)} | {case: replace(plain, **values) for case, values in own.items()}
 
 
 @dataclass
@@ -187,7 +215,8 @@ def measure(case: str, root: Path) -> dict[str, Any]:
             ends.append((type(event).__name__, time.monotonic()))
     assert ends[-1][0] == Finished.__name__
     stretches = [(name, watched.find_most(begin, end) - before) for (_, begin), (name, end) in pairwise(ends)]
-    forecast = peak_bytes(find_need(home, session.hardware, catalog.find(asked.model), asked), plans[-1])
+    request = asked if isinstance(asked, PictureRequest) else None
+    forecast = peak_bytes(find_need(home, session.hardware, catalog.find(asked.model), request), plans[-1])
     return {"case": case, "taken": watched.find_most() - before, "forecast": forecast, "stretches": stretches}
 
 

@@ -23,7 +23,7 @@ FINDER: Final = "finder"
 """This companion finds each person, of whom the model itself sees the points."""
 POSE: Final = Model(
     "vitpose-base", "seeing", "vitpose", "ViTPose base",
-    parts=(ModelPart("model", "speech", 85_912_337), ModelPart("finder", "speech", 20_109_574)),
+    parts=(ModelPart("model", "speech", 85_912_337), ModelPart("finder", "speech", 20_174_608)),
     attention=Attention(12, 12, 64, text_tokens=192, keys=192, causal=False),
     source=Source("usyd-community/vitpose-base-simple", ("config.json", "model.safetensors"), 343_700_000), licence="Apache-2.0",
     companions=(Companion(FINDER, Source("PekingU/rtdetr_r18vd", ("config.json", "model.safetensors"), 80_900_000), "Apache-2.0"),),
