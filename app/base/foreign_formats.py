@@ -16,9 +16,9 @@ from typing import IO, Final
 
 import numpy as np
 import soundfile
-from PIL import Image
+from PIL import Image, ImageOps
 
-from app.base.picture_header import BoundedReads, refuse_bomb
+from app.base.picture_header import BoundedReads, refuse_bomb, shares_bytes
 from app.base.regular_file import open_regular
 
 PICTURES: Final = ("PNG", "JPEG", "WEBP")
@@ -27,6 +27,8 @@ OWN_PICTURES: Final = (*PICTURES, "BMP", "TIFF", "GIF", "AVIF")
 """The owner may name these on the command line. AVIF stands last: not every Pillow knows it."""
 HEIC: Final = re.compile(rb"....ftyp(?:heic|heix|heim|heis|hevc|mif1)", re.DOTALL)
 """Pictures of iPhones begin so, which Pillow does not read."""
+EXIF_MOST: Final = 1 << 16
+"""JPEG itself allows no more; a PNG or WebP may bring a megabyte."""
 HDR_MOST: Final = 64.0
 """Up to this, floats that are no whole numbers are light whose white is 1, with highlights above it."""
 UNRECOGNISED: Final = 1
@@ -158,6 +160,24 @@ def to_eight_bits(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16"):
         white = 65535.0
     return Image.fromarray(np.clip(np.round(levels * (255.0 / white)), 0, 255).astype(np.uint8))
+
+
+def turn_upright(picture: Image.Image) -> Image.Image:
+    """Return a decoded picture as its EXIF says that the camera was held."""
+    for name in picture.info.keys() & {"exif", "Raw profile type exif"}:  # Pillow copies every entry, however large and many
+        if len(picture.info[name]) > EXIF_MOST or shares_bytes(picture.info[name]):
+            del picture.info[name]
+    return ImageOps.exif_transpose(picture)
+
+
+def on_white(picture: Image.Image) -> Image.Image:
+    """Return a picture of 8 bits on white if it is transparent anywhere; its colour profile stays."""
+    if picture.mode not in ("RGBA", "LA", "PA") and "transparency" not in picture.info:
+        return picture
+    rgba = picture.convert("RGBA")
+    opaque = Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB")
+    opaque.info |= {name: value for name, value in picture.info.items() if name == "icc_profile"}
+    return opaque
 
 
 ENTRIES_MOST, LISTED_MOST_BYTES = 10_000, 8_000_000

@@ -10,7 +10,7 @@ from typing import Final
 
 from PIL import Image
 
-from app.base.foreign_formats import decode, open_picture
+from app.base.foreign_formats import decode, on_white, open_picture, to_eight_bits, turn_upright
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.owners import household_of
@@ -67,38 +67,44 @@ def save_pictures(desk: Desk, sent: Sequence[str] | None, person: Person, name: 
 
 
 def _save(desk: Desk, name: str, start: str, layer: str | None = None) -> tuple[str, str | None]:
-    size = _read_size(start)
-    if layer and _read_size(layer) != size:
-        raise Trouble(say_to_all("editor.mask-size", "The mask is not as large as the starting picture. Draw it again."))
+    _require_picture(start)
+    if layer:
+        _require_picture(layer)
     painted = _read_mask(layer) if layer else None
-    picture = _decode(start, "RGB")
+    picture = on_white(to_eight_bits(turn_upright(_decode(start)))).convert("RGB")
+    if painted is not None and not _has_shape(painted.size, picture.size):
+        raise Trouble(say_to_all("editor.mask-size", "The mask has another shape than the starting picture. Draw it again."))
     folder = desk.make_upload_folder()  # last: nothing is written for what is refused
     own, mask = folder / f"{name}.png", folder / "mask.png"
     picture.save(own)
     if painted is None:
         return str(own), None
-    painted.save(mask)
+    painted.resize(picture.size, Image.Resampling.NEAREST).save(mask)  # the page draws on a large picture as it shows it, smaller
     return str(own), str(mask)
+
+
+def _has_shape(size: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether one is the other at another scale, its sides rounded to whole pixels."""
+    long, short = (0, 1) if other[0] >= other[1] else (1, 0)
+    return abs(size[short] - other[short] * size[long] / other[long]) <= 1
 
 
 def _read_mask(layer: str) -> Image.Image | None:
     """Return white where something is painted; None where nothing is."""
-    painted = _decode(layer, "RGBA").getchannel("A").point(lambda alpha: 255 if alpha > VISIBLE_ALPHA else 0)
+    painted = _decode(layer).convert("RGBA").getchannel("A").point(lambda alpha: 255 if alpha > VISIBLE_ALPHA else 0)
     return None if painted.getextrema() == (0, 0) else painted
 
 
-def _read_size(path: str) -> tuple[int, int]:
-    """Return the picture's size; raise a Trouble for what is none, or too large to decode."""
+def _require_picture(path: str) -> None:
+    """Raise a Trouble for what is no picture, or too large to decode."""
     if not uploads.is_picture(Path(path)):
         raise _unreadable()
-    with open_picture(Path(path)) as opened:
-        return opened.size
 
 
-def _decode(path: str, mode: str) -> Image.Image:
+def _decode(path: str) -> Image.Image:
     try:
         with open_picture(Path(path)) as opened:
-            return decode(opened, mode)
+            return decode(opened)
     except OSError as fault:
         raise _unreadable() from fault
 

@@ -9,9 +9,8 @@ from typing import Final
 
 from PIL import Image, ImageCms, ImageOps
 
-from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, open_picture, to_eight_bits
+from app.base.foreign_formats import HEIC, OWN_PICTURES, START_BYTES, decode, on_white, open_picture, to_eight_bits, turn_upright
 from app.base.path_checks import is_file
-from app.base.picture_header import shares_bytes
 from app.base.regular_file import open_regular
 from app.base.sentence import Sentence, say
 from app.base.trouble import Impossible
@@ -19,12 +18,10 @@ from app.engine.jobs.settings import PICTURES
 from app.engine.models.model import ModelSettings
 
 LEAST_PIXELS_A_SIDE: Final = 16
-EXIF_MOST: Final = 1 << 16
-"""JPEG itself allows no more; a PNG or WebP may bring a megabyte."""
 PROFILE_MOST: Final = 4 << 20
 """A printer's colour profile has up to 3 MB, a phone's half a kilobyte."""
-WITH_PROFILES: Final = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB", "L": "RGB"}
-"""A profile may tell the colours of these modes, which become those beside them."""
+WITH_PROFILES: Final = ("RGB", "CMYK", "L")
+"""A profile may tell the colours of these modes."""
 CUT: Final = 0.02
 """Shapes may differ this far before it is worth a word."""
 MOST_PIXELS: Final = 100_000_000
@@ -41,16 +38,8 @@ def open_image(path: str) -> Image.Image:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
             with open_picture(file, OWN_PICTURES) as picture:
                 _check_size(path, *picture.size)
-                decode(picture)
-                for name in picture.info.keys() & {"exif", "Raw profile type exif"}:  # Pillow copies every entry, however large and many
-                    if len(picture.info[name]) > EXIF_MOST or shares_bytes(picture.info[name]):
-                        del picture.info[name]
-                upright = to_eight_bits(to_srgb(ImageOps.exif_transpose(picture)))
-                if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
-                    rgba = upright.convert("RGBA")
-                    white = Image.new("RGBA", rgba.size, "white")
-                    return Image.alpha_composite(white, rgba).convert("RGB")
-                return upright.convert("RGB")
+                upright = on_white(to_eight_bits(turn_upright(decode(picture))))
+                return to_srgb(upright).convert("RGB")
     except Image.DecompressionBombError as fault:
         raise _too_large(path) from fault
     except (OSError, SyntaxError, ValueError) as fault:
@@ -85,11 +74,11 @@ def to_srgb(picture: Image.Image) -> Image.Image:
     """Convert the colours of a picture with a profile, such as a phone's Display P3, to sRGB, which is what models paint in: taken for it they are
     paler. One whose profile cannot be read or is another kind's stays as it is."""
     profile = picture.info.get("icc_profile")
-    if not profile or len(profile) > PROFILE_MOST or picture.mode not in WITH_PROFILES or "transparency" in picture.info:
+    if not profile or len(profile) > PROFILE_MOST or picture.mode not in WITH_PROFILES:
         return picture
     try:
         own = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        found = ImageCms.profileToProfile(picture, own, ImageCms.createProfile("sRGB"), outputMode=WITH_PROFILES[picture.mode])
+        found = ImageCms.profileToProfile(picture, own, ImageCms.createProfile("sRGB"), outputMode="RGB")
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
         return picture
     return found or picture
