@@ -64,6 +64,21 @@ class ModelSettings:
     most_guidance: float = 0.0
     """More would wash the colours out: it is rescaled, or from a picture held; 0: no such limit is known."""
 
+    @property
+    def one_size(self) -> bool:
+        return self.least == self.most
+
+    def round_side(self, side: float) -> int:
+        """Return the nearest side that the model can paint."""
+        return max(self.least, round(side / self.multiple) * self.multiple)
+
+    def fit_shape(self, shape: tuple[int, int]) -> tuple[int, int]:
+        """Return the size of this shape with about as many pixels as the recommended one."""
+        if self.one_size:
+            return self.width, self.height
+        area, proportion = self.width * self.height, shape[0] / shape[1]
+        return self.round_side((area * proportion) ** 0.5), self.round_side((area / proportion) ** 0.5)
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

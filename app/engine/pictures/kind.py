@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ from app.engine.jobs.settings import ENLARGERS
 from app.engine.models import adapters, catalog, safetensors
 from app.engine.models.controls import require_fit
 from app.engine.models.enlargers import read_enlarger
-from app.engine.models.model import Model
+from app.engine.models.model import Model, ModelSettings
 from app.engine.models.on_disk import Located, find_model, locate
 from app.engine.models.picture_families import list_calls
 from app.engine.models.picture_readers import READERS
@@ -118,7 +119,7 @@ class PictureKind:
     def shrink(self, home: Home, request: PictureRequest) -> tuple[PictureRequest, Sentence]:
         """Halve the pixels, at the same proportions."""
         settings = find_model(home, request).settings
-        before = request.width or settings.width, request.height or settings.height
+        before = _choose_size(request, settings)
         least = max(SMALLEST_PIXELS, settings.least)
         width, height = (max(least, int(side * 0.5**0.5) // STEP_PIXELS * STEP_PIXELS) for side in before)
         if (width, height) >= before or width * height >= before[0] * before[1]:
@@ -138,10 +139,11 @@ class PictureKind:
     def grant(self, request: PictureRequest, most: Allowance, model: Model) -> PictureRequest:
         """Fill open settings with the recommended ones within the limits; check the others."""
         own = model.recommended(request.scheduler)
+        width, height = _choose_size(request, own)
         request = replace(
             request,
-            width=request.width or own.width,
-            height=request.height or own.height,
+            width=width,
+            height=height,
             steps=min(own.steps, most.steps) if request.steps is None else request.steps,
         )
         side = max(_measure_result(request))
@@ -198,6 +200,15 @@ class PictureKind:
         """Copy them: a resumed job still finds its own."""
         target.mkdir(exist_ok=True)
         return tuple(str(shutil.copy2(PAINTED.shown(folder, place), target)) for place in sorted(places)), 0.0
+
+
+def _choose_size(request: PictureRequest, settings: ModelSettings) -> tuple[int, int]:
+    """Return the size that a run will paint at: the one asked for, else the shape of the picture that it starts from or is guided by."""
+    shown, part = request.image or request.guide, request.masked_only and request.mask
+    if shown and not part and request.size == (None, None):
+        with suppress(OSError), open_picture(Path(shown)) as opened:  # its run says what is wrong
+            return settings.fit_shape(opened.size)
+    return request.width or settings.width, request.height or settings.height
 
 
 def _measure_result(request: PictureRequest) -> tuple[int, int]:

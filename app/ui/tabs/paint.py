@@ -70,7 +70,7 @@ class PaintTab:
     shared: JobTab
 
     def request_from(self, values: dict[Any, Any], person: Person) -> PictureRequest:
-        """Make a request of the fields' values; an own width or height comes before the size chosen."""
+        """Make a request of the fields' values; an own width or height comes before the size chosen, which may be left open."""
         chosen = self.fields
         asked = chosen.rows.read(values)
         for name, side in zip(("width", "height"), (values[chosen.model.size] or "").split("x"), strict=False):

@@ -53,6 +53,8 @@ def _edits(model: str) -> bool:
         return False
 
 
+AUTOMATIC: Final = say("shape.automatic", "Automatic: as the starting picture, else the model's own")
+"""A starting picture is not cut then."""
 SHAPES: Final[Mapping[tuple[int, int], Sentence]] = {
     (1, 1): say("shape.square", "Square 1:1"), (2, 3): say("shape.book", "Book cover 2:3"), (3, 2): say("shape.photo", "Photo 3:2"),
     (3, 4): say("shape.portrait", "Portrait 3:4"), (4, 3): say("shape.landscape", "Landscape 4:3"),
@@ -67,12 +69,13 @@ SHAPED: Final[Mapping[int, tuple[tuple[int, int], ...]]] = {
 
 
 def list_sizes(model: Model) -> list[tuple[Any, str]]:
-    """List the sizes offered for a model: shapes in words, then what else its makers recommend."""
+    """List the sizes offered for a model: its own choice, shapes in words, then what else its makers recommend."""
     settings = model.settings
     own = (settings.width, settings.height)
     shaped = SHAPED.get(settings.width, ()) if settings.width == settings.height else ()
     offered = dict.fromkeys((own, *shaped, *settings.sizes))
-    return [(name_size(*size), f"{size[0]}x{size[1]}") for size in offered if max(size) <= settings.most]
+    sizes = [(name_size(*size), f"{size[0]}x{size[1]}") for size in offered if max(size) <= settings.most]
+    return sizes if settings.one_size else [(label(AUTOMATIC), ""), *sizes]
 
 
 def name_size(width: int, height: int) -> Any:
@@ -84,14 +87,15 @@ def name_size(width: int, height: int) -> Any:
 
 
 def name_all_sizes() -> None:
-    """Name the sizes of every model once, so that the browser knows their names in its language when a model comes later."""
+    """Name the sizes that models offer once, so that the browser knows their names in its language when a model comes later."""
+    label(AUTOMATIC)
     for sizes in SHAPED.values():
         for size in sizes:
             name_size(*size)
 
 
 def default_size(model: Model) -> str:
-    return f"{model.settings.width}x{model.settings.height}"
+    return f"{model.settings.width}x{model.settings.height}" if model.settings.one_size else ""
 
 
 def split_list(values: str, marks: str = COMMAS) -> list[str]:

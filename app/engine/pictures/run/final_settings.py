@@ -102,6 +102,15 @@ def resolve_settings(
         notes.append(cut)
     if image and request.mask and (cut := input_images.note_cut_mask(request.mask, image)):
         notes.append(cut)
+    if image and not around and (width, height) != settings.fit_shape(image.size) and note_cut(image, width, height):
+        notes.append(
+            say(
+                "paint.start-cut",
+                "The starting picture is {own} and the picture {size}, so what has no room in that shape was cut off.",
+                own=f"{image.width} x {image.height}",
+                size=f"{width} x {height}",
+            )
+        )
     if drawn is not None and image and around:
         drawn = input_images.crop_to(drawn, *image.size).crop(around.box)
     notes += _describe_size(

@@ -113,12 +113,10 @@ def _too_large(path: str) -> Impossible:
 
 def choose_size(width: int | None, height: int | None, settings: ModelSettings, shape: tuple[int, int] | None) -> tuple[int, int]:
     """Choose the size: the one asked for, else the shape of what it starts from, else the model's default. Some models have only one."""
-    if settings.least == settings.most:
+    if settings.one_size:
         return settings.width, settings.height
     if shape is not None and width is None and height is None:
-        area = settings.width * settings.height
-        width = _round_to_multiple((area * shape[0] / shape[1]) ** 0.5, settings)
-        height = _round_to_multiple((area * shape[1] / shape[0]) ** 0.5, settings)
+        return settings.fit_shape(shape)
     width, height = width or settings.width, height or settings.height
     for name, value in (("width", width), ("height", height)):
         if value % settings.multiple or value < settings.least:
@@ -130,14 +128,10 @@ def choose_size(width: int | None, height: int | None, settings: ModelSettings, 
                     value=value,
                     multiple=settings.multiple,
                     least=settings.least,
-                    near=_round_to_multiple(value, settings),
+                    near=settings.round_side(value),
                 )
             )
     return width, height
-
-
-def _round_to_multiple(value: float, settings: ModelSettings) -> int:
-    return max(settings.least, round(value / settings.multiple) * settings.multiple)
 
 
 def crop_to(image: Image.Image, width: int, height: int) -> Image.Image:

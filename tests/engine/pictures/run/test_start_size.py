@@ -1,0 +1,45 @@
+"""How large a picture becomes that starts from another: as that where nothing is asked for, else cut, which is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from app.base.paths import home
+from app.engine.jobs.owners import Allowance
+from app.engine.jobs.request import PictureRequest
+from app.engine.pictures.kind import PictureKind
+from app.engine.pictures.run.final_settings import resolve_settings
+from tests.support.picture_fixtures import load_painter
+
+pytest_plugins = ["tests.support.picture_fixtures"]
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> PictureRequest:
+    Image.new("RGB", (400, 225), "teal").save(tmp_path / "wide.png")
+    return PictureRequest("a", image=str(tmp_path / "wide.png"))
+
+
+def test_a_starting_picture_that_is_cut_is_told(wide: PictureRequest, folders: dict[str, Path], tmp_path: Path) -> None:
+    """A page that named its usual size cut a fifth off in silence."""
+    model = load_painter(folders["sd15"])[1]
+    whole = resolve_settings(wide, model, tmp_path)
+    assert whole.request.size == model.settings.fit_shape((400, 225)) and not whole.notes
+    cut = resolve_settings(replace(wide, width=64, height=64), model, tmp_path)
+    assert [note.key for note in cut.notes] == ["paint.start-cut"] and "400 x 225" in str(cut.notes[0])
+    assert not resolve_settings(replace(wide, width=128, height=72), model, tmp_path).notes
+
+
+def test_a_guests_starting_picture_keeps_its_shape(wide: PictureRequest, folders: dict[str, Path]) -> None:
+    model = load_painter(folders["sd15"])[1]
+    assert PictureKind().grant(wide, Allowance(), model).size == model.settings.fit_shape((400, 225))
+    assert PictureKind().grant(replace(wide, width=64), Allowance(), model).size == (64, model.settings.height)
+
+
+def test_what_failed_for_lack_of_memory_keeps_the_shape(wide: PictureRequest) -> None:
+    (request, _) = PictureKind().shrink(home(), replace(wide, model="sd15"))
+    assert request.width and request.height and 1.5 < request.width / request.height < 2
