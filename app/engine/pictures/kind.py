@@ -140,12 +140,7 @@ class PictureKind:
         """Fill open settings with the recommended ones within the limits; check the others."""
         own = model.recommended(request.scheduler)
         width, height = _choose_size(request, own)
-        request = replace(
-            request,
-            width=width,
-            height=height,
-            steps=min(own.steps, most.steps) if request.steps is None else request.steps,
-        )
+        request = replace(request, width=width, height=height, steps=min(own.steps, most.steps) if request.steps is None else request.steps)
         side = max(_measure_result(request))
         if side > most.side:
             raise Trouble(

@@ -25,11 +25,12 @@ Made = Literal[
 Field = Literal[
     "speak-text", "speak-voice", "speak-cast", "speak-says", "speak-clip", "speak-new-voice", "speak-transcript", "speak-dictation",
     "paint-prompt", "paint-negative", "paint-fit", "paint-width", "paint-height", "paint-start",
-    "paint-dropped", "paint-loras", "paint-chosen", "paint-guided", "paint-liked",
+    "paint-dropped", "paint-loras", "paint-chosen", "paint-guided", "paint-liked", "paint-started",
     "machine-chunk", "machine-exact", "machine-more",
 ]  # fmt: skip
 """Scripts or styles know these fields of Gradio's. Hidden are paint-dropped, which takes a picture that is dropped anywhere, paint-chosen,
-the LoRAs in use, and paint-guided and paint-liked, the names of the pictures that guide and that it is to be like."""
+the LoRAs in use, paint-guided and paint-liked, the names of the pictures that guide and that it is to be like, and paint-started, whether there is a
+starting picture and what is drawn on it."""
 
 Press = Literal["speak-go", "speak-stop", "paint-go", "paint-stop", "machine-test", "machine-tune"]
 """Scripts press, watch or disable these buttons of Gradio's; a person can press each as well."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 from gradio.components import Component
 
 from app.base.sentence import Sentence, say
@@ -126,12 +128,15 @@ class PaintTab:
         return run_or_explain(run, request)
 
     def forecast(self, values: dict[Any, Any], request: gr.Request) -> str:
-        """Say whether it will fit, how long it will take, and what would make it fit."""
+        """Say whether it will fit, how long it will take, and what would make it fit. The pictures are sent with Paint alone: that they are there counts."""
         prompt = self.fields.prompt.prompt
         sent = dict.fromkeys((self.fields.start.image, self.fields.guide.image, self.fields.reference.image))
         asked = {**values, **sent, prompt: values[prompt] or "?"}
         try:
             wanted = self.request_from(asked, who(request))
+            drawn = values[self.fields.start.told].split()
+            if drawn:
+                wanted = dataclasses.replace(wanted, image="?", mask="?" if "marked" in drawn else None)
             if values[self.fields.guide.name] and wanted.control:
                 wanted = dataclasses.replace(wanted, guide=values[self.fields.guide.name])
             if values[self.fields.reference.name] and wanted.adapter:
@@ -252,15 +257,25 @@ def connect(tab: PaintTab) -> None:
 
 def send_start(fields: PaintFields) -> str:
     """Return the script that sends the pictures to start from and to be guided by, before Paint does: their files are put among the values of
-    `asked`, and a picture in a frame of its own leaves no size chosen."""
-    asked = sorted(fields.asked, key=lambda each: each._id)  # as Gradio hands them over
-    sent = fields.model.size, fields.start.image, fields.guide.image, fields.reference.image
-    size, image, guiding, liked = map(asked.index, sent)
+    `asked`, with what a frame sets."""
+    asked = in_order(fields.asked)
+    image, guiding, liked = map(asked.index, (fields.start.image, fields.guide.image, fields.reference.image))
     return (
         f"async (...values) => {{ values[{image}] = await Hearth.startFiles(); values[{guiding}] = await Hearth.guideFiles();"
-        f" values[{liked}] = await Hearth.referenceFiles();"
-        f" if (Hearth.isFramed()) values[{size}] = null; return values.slice(0, {len(asked)}); }}"
+        f" values[{liked}] = await Hearth.referenceFiles(); {put_frame(fields, asked)} return values.slice(0, {len(asked)}); }}"
     )
+
+
+def in_order(fields: Collection[Block]) -> list[Block]:
+    """Return fields as Gradio hands their values over."""
+    return sorted(fields, key=lambda each: each._id)
+
+
+def put_frame(fields: PaintFields, asked: Sequence[Block]) -> str:
+    """Return the part of a script that puts what a frame sets among the values of `asked`."""
+    framed = {"size": fields.model.size, **{name: fields.rows[name] for name in ("width", "height", "masked_only", "strength")}}
+    places = json.dumps({name: asked.index(each) for name, each in framed.items()})
+    return f"for (const [name, value] of Object.entries(Hearth.frameSettings())) values[{places}[name]] = value;"
 
 
 def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:
@@ -298,19 +313,24 @@ def connect_owner(tab: PaintTab) -> None:
             "steps",
             "guidance",
             "batch",
+            "scheduler",
+            "strength",
+            "masked_only",
             "quicker",
             "upscale",
             "hires",
+            "hires_strength",
             "control",
+            "guide_as",
             "guide_from",
             "guide_to",
             "adapter",
         )
     )
-    changes = [each.change for each in (model, size, fields.guide.name, fields.reference.name, *weighing)]
+    changes = [each.change for each in (model, size, fields.start.told, fields.guide.name, fields.reference.name, *weighing)]
     # Once something was made, how long it takes is known. One connection for all, so that no earlier answer comes after a later one.
     asks = [*changes, join_event(fields.calls, "paint.forecast")]
-    gr.on(
-        asks, tab.forecast, fields.asked - {fields.start.image, fields.guide.image, fields.reference.image}, fields.model.forecast, **LATEST
-    )
+    given = in_order(fields.asked - {fields.start.image, fields.guide.image, fields.reference.image})
+    framed = f"(...values) => {{ {put_frame(fields, given)} return values.slice(0, {len(given)}); }}"
+    gr.on(asks, tab.forecast, set(given), fields.model.forecast, js=framed, **LATEST)
     remember_settings("paint", tab.desk, fields.saved, own.presets, message)

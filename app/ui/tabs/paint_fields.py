@@ -45,6 +45,8 @@ class StartCard:
     drawer: gr.Accordion
     image: gr.File
     """The script sends the picture to this hidden field, and its mask, once Paint is pressed."""
+    told: gr.Textbox
+    """The script writes into this hidden field whether there is one ("start"), with a mask ("start marked"), and its frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +99,7 @@ class PaintFields:
             *self.restored,
             self.model.size,
             self.start.image,
+            self.start.told,
             self.guide.image,
             self.guide.name,
             self.reference.image,
@@ -178,13 +181,15 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
 
 
 def _build_start(rows: SettingFields) -> StartCard:
+    # Outside of the fold, which is not on the page before it was opened.
+    told = gr.Textbox("", label="started", elem_id="paint-started", elem_classes="h-hidden")
     with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
         gr.HTML('<section id="h-sketch"></section>', apply_default_css=False)
         image = gr.File(file_count="multiple", elem_id="paint-image", elem_classes="h-hidden", label="start")
         rows.build("strength", "masked_only")
         with gr.Row(elem_classes="h-pair"):
             rows.build("masked_padding", "mask_blur")
-    return StartCard(drawer, image)
+    return StartCard(drawer, image, told)
 
 
 def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCard:

@@ -11,7 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
-from tests.support.window import asked_by, go, needs_chromium, pass_looks, shut_out, unfold
+from app.ui.tabs import paint_view
+from tests.support.window import asked_by, go, needs_chromium, pass_looks, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -108,6 +109,9 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sheet = open_picture(page, tmp_path)
+    unfold(page, "Settings")
+    for side in ("width", "height"):
+        page.fill(f"#paint-{side} input", "64")  # as an earlier picture's settings leave them
     press(page, "Frame")
     sheet.focus()
     for _ in range(3):
@@ -123,11 +127,125 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     assert mask.getpixel((mask.width - 1, 30)) == 255 and mask.getpixel((SIZE[0] - 8, 30)) == 0
     assert mask.getpixel((SIZE[0] - 1, 30)) == 255, "a little of the edge is painted, too, so that no seam stays"
     assert (request.width, request.height) == (None, None), "it has the shape of the frame"
+    assert request.masked_only and request.strength == 1, "the picture keeps its pixels, and beyond it nothing is kept"
     page.reload()
     go(page, "paint")
     expect(chip(page)).to_contain_text("changing only the painted area")
     expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")  # without words nothing is asked for
     assert masked(asked(page, opened[0], monkeypatch)).size == mask.size
+
+
+def test_a_smaller_frame_takes_a_part_and_marks_nothing(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_picture(page, tmp_path)
+    press(page, "Frame")
+    page.locator("#h-sketch canvas").focus()
+    page.keyboard.press("Alt+Shift+ArrowLeft")
+    request = asked(page, opened[0], monkeypatch)
+    assert request.image and request.mask is None and not request.masked_only and request.strength == 0.6
+    with Image.open(request.image) as sent:
+        assert sent.width < SIZE[0] and sent.height == SIZE[1] and sent.getpixel((sent.width - 1, 30)) == (255, 200, 0)
+    expect(chip(page)).to_have_text(re.compile("^starting from mine.png *Remove"))
+
+
+def test_a_frame_leaves_the_long_side_of_a_large_picture(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_picture(page, tmp_path)
+    Image.new("RGB", (5000, 200), "teal").save(tmp_path / "wide.png")
+    page.set_input_files("#h-sketch input[type=file]", tmp_path / "wide.png")
+    expect(chip(page)).to_contain_text("wide.png")
+    press(page, "Frame")
+    page.locator("#h-sketch canvas").focus()
+    page.keyboard.press("ArrowDown")
+    mask = masked(asked(page, opened[0], monkeypatch))
+    assert mask.width == 5000 and mask.height > 200
+
+
+SLOW = """() => {
+  const open = createImageBitmap;
+  window.createImageBitmap = async (...given) => {
+    if (given[0].size === SLOW_SIZE) await new Promise((done) => (window.goOn = done));
+    return open(...given);
+  };
+}"""
+
+
+@pytest.mark.parametrize("card", ["sketch", "guide"])
+def test_a_slow_picture_does_not_come_over_a_newer_one(card: str, page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    go(page, "paint")
+    unfold(page, {"sketch": "Start from a picture", "guide": "Guide with a picture"}[card])
+    for name, width in (("slow.png", 90), ("quick.png", 40)):
+        Image.new("RGB", (width, 64), "teal").save(tmp_path / name)
+    page.evaluate(SLOW.replace("SLOW_SIZE", str((tmp_path / "slow.png").stat().st_size)))
+    field = f"#h-{card} input[type=file]"
+    page.set_input_files(field, tmp_path / "slow.png")
+    page.wait_for_function("() => Boolean(window.goOn)")
+    page.set_input_files(field, tmp_path / "quick.png")
+    expect(chip(page)).to_contain_text("quick.png")
+    page.evaluate("goOn()")
+    pass_looks(page)
+    expect(chip(page)).to_contain_text("quick.png")
+
+
+def test_the_hand_that_holds_the_pen_takes_no_stroke_away(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = open_picture(page, tmp_path).bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    devices = page.context.new_cdp_session(page)
+
+    def pen(kind: str, across: float) -> None:
+        devices.send(
+            "Input.dispatchMouseEvent",
+            {"type": kind, "x": x + across, "y": y, "button": "left", "buttons": 1, "clickCount": 1, "pointerType": "pen"},
+        )
+
+    def palm(kind: str) -> None:
+        points = [] if kind == "touchEnd" else [{"x": x + 60, "y": y + 40}]
+        devices.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    for first, second in (("pen", "palm"), ("palm", "pen")):
+        for which in (first, second):
+            pen("mousePressed", 0) if which == "pen" else palm("touchStart")
+        for across in (10, 20, 30):
+            pen("mouseMoved", across)
+        palm("touchEnd")
+        pen("mouseMoved", 40)
+        pen("mouseReleased", 40)
+        share = painted(asked(page, opened[0], monkeypatch))
+        assert 0.005 < share < 0.2, (first, share)
+        page.locator("#h-sketch").get_by_role("button", name="Undo", exact=True).click()
+        assert asked(page, opened[0], monkeypatch).mask is None, "one stroke, and no dab of the hand"
+        page.locator("#h-sketch canvas").evaluate("sheet => sheet.scrollIntoView({ block: 'center' })")
+
+
+def test_the_forecast_counts_the_picture_and_its_mask(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture of which little is changed was forecast as if all of its steps were computed."""
+    weighed: list[PictureRequest] = []
+
+    def note(desk: Desk, request: PictureRequest, *_: object) -> str:
+        weighed.append(request)
+        return ""
+
+    monkeypatch.setattr(paint_view, "forecast_html", note)
+    sheet = open_picture(page, tmp_path)
+    until_seen(page, lambda: bool(weighed) and weighed[-1].image == "?" and weighed[-1].mask is None)
+    drag(page, sheet, (0.45, 0.5), (0.5, 0.55))
+    until_seen(page, lambda: weighed[-1].mask == "?")
+    page.fill("#paint-strength input[type=number]", "0.3")
+    page.press("#paint-strength input[type=number]", "Tab")
+    until_seen(page, lambda: weighed[-1].strength == 0.3)
+    press(page, "Frame")
+    sheet.focus()
+    page.keyboard.press("Shift+ArrowRight")
+    until_seen(page, lambda: weighed[-1].strength == 1 and weighed[-1].masked_only)
+    press(page, "Remove")
+    until_seen(page, lambda: weighed[-1].image is None)
 
 
 def test_by_keys_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

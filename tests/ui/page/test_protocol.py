@@ -210,12 +210,11 @@ def test_all_that_is_listed_is_there_on_both_sides() -> None:
     assert hidden == [
         *["app/ui/tabs/beside_prompt.py"] * 2,
         "app/ui/tabs/loras.py",
-        fields,
-        fields,
+        *[fields] * 3,
         "app/ui/tabs/script_calls.py",
         *["app/ui/tabs/speak_fields.py"] * 2,
     ], (
-        "the pictures that guide or are to be like, and their names, LoRAs, the one to start from, a dropped one, calls, the cast, the words said differently"
+        "pictures that guide or are to be like, their names, LoRAs, the one to start from, what is told of it, a dropped one, calls, the cast, other words"
     )
     scripts, window = "\n".join(SCRIPTS.values()), "\n".join(PYTHON.values())
     assert {each for source in SCRIPTS.values() for each in state_in_script(source)} == LIVE

@@ -51,7 +51,7 @@ def test_a_photo_taken_upright_is_painted_upright(desk: Desk, tmp_path: Path) ->
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
 def test_what_is_transparent_becomes_white(mode: str, desk: Desk, tmp_path: Path) -> None:
     clear = Image.new("RGBA", (32, 32), (0, 0, 0, 0)).convert(mode)
-    clear.save(tmp_path / "clear.png", **({"transparency": 0} if mode == "P" else {}))
+    clear.save(tmp_path / "clear.png", transparency=0 if mode == "P" else None)
     picture, _ = save_pictures(desk, [str(tmp_path / "clear.png")], OWNER)
     assert picture and open_image(picture).getpixel((9, 9)) == (255, 255, 255)
 

@@ -98,9 +98,15 @@ export class Drawn {
     brush.restore();
   }
 
-  /** Whether anything is to be painted anew. */
+  /** Whether the frame reaches beyond the picture. */
+  get grows() {
+    const { x, y, width, height } = this.frame;
+    return x < 0 || y < 0 || x + width > this.width || y + height > this.height;
+  }
+
+  /** Whether only a part is painted anew. */
   get marked() {
-    return this.framed || this.share > 0;
+    return this.grows || this.share > 0;
   }
 
   /** How much of the picture is painted over. */
@@ -163,12 +169,12 @@ function stretch(place, size, begin, length) {
   return [0, size, -begin, size];
 }
 
-/** Move a side or corner of a frame. `grip`: which sides, as "left top".
- * @param {Frame} frame @param {string} grip @param {number} dx @param {number} dy @param {number} most pixels a side @returns {Frame} */
+/** Move a side or corner of a frame; its other sides stay, however long. `grip`: which sides, as "left top".
+ * @param {Frame} frame @param {string} grip @param {number} dx @param {number} dy @param {number} most pixels a side that is moved @returns {Frame} */
 export function reframe(frame, grip, dx, dy, most) {
   const held = (/** @type {number} */ value) => Math.round(Math.max(LEAST, Math.min(most, value)));
   const { x, y, width, height } = frame, right = x + width, bottom = y + height;
-  const wide = held(grip.includes("left") ? width - dx : grip.includes("right") ? width + dx : width);
-  const high = held(grip.includes("top") ? height - dy : grip.includes("bottom") ? height + dy : height);
+  const wide = grip.includes("left") ? held(width - dx) : grip.includes("right") ? held(width + dx) : width;
+  const high = grip.includes("top") ? held(height - dy) : grip.includes("bottom") ? held(height + dy) : height;
   return { x: grip.includes("left") ? right - wide : x, y: grip.includes("top") ? bottom - high : y, width: wide, height: high };
 }

@@ -33,10 +33,13 @@ export const before = (tab) => {
 };
 
 /** @param {ResultView} creation */
-export const startFrom = async (creation) => {
+async function bring(creation) {
   const answer = await fetch(creation.url);
-  if (answer.ok) await openStart(await answer.blob(), creation.name);
-};
+  return answer.ok ? answer.blob() : null;
+}
+
+/** @param {ResultView} creation */
+export const startFrom = (creation) => openStart(bring(creation), creation.name);
 
 /** Say in words what to change: the picture is where Paint starts, a model that edits is chosen, the old words are ready to be typed over. @param {ResultView} creation */
 export const changeByWords = async (creation) => {
@@ -48,16 +51,14 @@ export const changeByWords = async (creation) => {
 };
 
 /** @param {ResultView} creation */
-export const guideBy = async (creation) => {
-  const answer = await fetch(creation.url);
-  if (answer.ok) guide.open(await answer.blob(), creation.name);
+export const guideBy = (creation) => {
+  guide.open(bring(creation), creation.name);
   call("paint.guided");
 };
 
 /** @param {ResultView} creation */
-export const likeIt = async (creation) => {
-  const answer = await fetch(creation.url);
-  if (answer.ok) reference.open(await answer.blob(), creation.name);
+export const likeIt = (creation) => {
+  reference.open(bring(creation), creation.name);
   call("paint.liked");
 };
 

@@ -10,6 +10,7 @@ import { t } from "./words.js";
 class BesidePicture {
   now = /** @type {Beside | null} */ (null);
   seen = ""; // its address on this page
+  turn = 0; // of pictures that are opened: one that takes long does not come over a later one
 
   /**
    * @param {string} key by which it is kept
@@ -26,6 +27,7 @@ class BesidePicture {
 
   /** @param {Beside | null} now */
   change(now) {
+    this.turn++;
     if (this.seen) URL.revokeObjectURL(this.seen);
     [this.now, this.seen] = [now, now ? URL.createObjectURL(now.picture) : ""];
     this.tell(now?.name ?? "");
@@ -34,15 +36,18 @@ class BesidePicture {
     if (live.state) redraw();
   }
 
-  /** @param {Blob | undefined} picture @param {string} name */
-  async open(picture, name) {
-    if (!picture) return;
+  /** @param {Blob | Promise<Blob | null> | undefined} given @param {string} name */
+  async open(given, name) {
+    if (!given) return;
+    const mine = ++this.turn, picture = await given;
+    if (!picture || mine !== this.turn) return;
     try {
       (await createImageBitmap(picture)).close();
     } catch {
-      inForce("paint", "refused", notOpened(picture, name));
+      if (mine === this.turn) inForce("paint", "refused", notOpened(picture, name));
       return;
     }
+    if (mine !== this.turn) return;
     inForce("paint", "refused", "");
     this.change({ name, picture });
   }
@@ -50,7 +55,7 @@ class BesidePicture {
   /** What was there before a reload. */
   async read() {
     const kept = await readPicture(this.key);
-    if (kept) await this.open(kept.background, kept.name);
+    if (kept && !this.turn) await this.open(kept.background, kept.name);
   }
 
   close = () => this.change(null);

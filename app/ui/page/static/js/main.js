@@ -15,7 +15,7 @@ import "./microphone.js";
 import "./notify.js";
 import { paintedBy } from "./paint.js";
 import "./pause.js";
-import { isFramed, startFiles } from "./picture.js";
+import { frameSettings, startFiles } from "./picture.js";
 import "./queue.js";
 import "./prompts.js";
 import { prompts } from "./samples.js";
@@ -34,7 +34,7 @@ import "./voices.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, guideFiles, inForce, isFramed, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, frameSettings, guideFiles, inForce, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

@@ -1,5 +1,5 @@
 // What Paint starts from: the picture, and what was drawn over it. Kept over a reload, for which the session's storage is too small; sent when it is needed.
-import { live, redraw } from "./hearth.js";
+import { fill, live, redraw } from "./hearth.js";
 import { inForce } from "./told.js";
 import { t } from "./words.js";
 
@@ -7,7 +7,7 @@ import { t } from "./words.js";
  * @typedef {import("./drawn.js").Frame} Frame
  * @typedef {() => HTMLCanvasElement} Drawing
  * @typedef {{ name: string, background: Blob, frame?: Frame | null, layers?: Blob[], at_ms: number }} Kept
- * @typedef {{ name: string, picture: Blob, marked?: boolean, frame?: Frame | null, mask?: Drawing | null, framed?: Drawing | null, painted?: HTMLCanvasElement }} Start
+ * @typedef {{ name: string, picture: Blob, marked?: boolean, grows?: boolean, frame?: Frame | null, mask?: Drawing | null, framed?: Drawing | null, painted?: HTMLCanvasElement }} Start
  */
 
 const WINDOW = "hearth_window", DAY_MS = 86_400_000, KEEP_MS = 300;
@@ -52,6 +52,7 @@ export function changeStart(now) {
     start.seen = now ? URL.createObjectURL(now.picture) : "";
   }
   start.now = now;
+  fill("paint-started", now ? ["start", now.marked && "marked", now.frame && JSON.stringify(now.frame)].filter(Boolean).join(" ") : "");
   clearTimeout(timer);
   timer = setTimeout(keep, KEEP_MS);
   if (live.state) redraw();
@@ -109,8 +110,12 @@ export async function send(blob, name) {
   return file;
 }
 
-/** Whether the result takes its shape from a frame. */
-export const isFramed = () => Boolean(start.now?.framed);
+/** What a frame sets, by the names of the settings: the result has its shape. What reaches beyond the picture is painted wholly, as a part that is put
+ * back: the picture itself keeps its pixels. A guest's is painted at the model's size, as their results may be no larger than so much. @returns {Record<string, any>} */
+export const frameSettings = () => {
+  const { framed, grows } = start.now ?? {};
+  return framed ? { size: null, width: null, height: null, ...(grows ? { strength: 1 } : {}), ...(grows && live.state?.charts ? { masked_only: true } : {}) } : {};
+};
 
 /** The files that Paint sends: the picture, and the mask if there is one. */
 export async function startFiles() {

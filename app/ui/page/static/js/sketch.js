@@ -1,6 +1,6 @@
 // The starting picture on Paint: chosen, dropped or pasted, painted over by mouse, pen, finger or keys, and framed larger or smaller.
 import { describe } from "./describe.js";
-import { Drawn, INK, MASK_MOST, reframe } from "./drawn.js";
+import { Drawn, INK, reframe } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live } from "./hearth.js";
 import { buildPicking, findThing, quiet, showPicking, tellPicked } from "./pick.js";
@@ -19,7 +19,7 @@ import { t } from "./words.js";
  * @typedef {{ deed: Extract<Deed, { points: Point[] }>, moves?: undefined, frame?: undefined, room?: undefined, picks?: undefined }} Stroking
  * @typedef {{ picks: Point, away: boolean, moves?: undefined, frame?: undefined, deed?: undefined, room?: undefined }} Picking
  */
-const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited; a larger one is scaled down
+const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited, where a larger one is scaled down; a frame has such sides, too
 const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, CROSS = 12, ZOOM_MOST = 16, STEP = 8;
 const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
 const /** @type {Record<string, Tool>} */ KEYS = { b: "brush", e: "eraser", l: "lasso", p: "pick", f: "frame", m: "move" };
@@ -32,12 +32,13 @@ const /** @type {Record<Tool, () => string>} */ HINTS = {
   eraser: () => t("sketch.eraser-how", "Take paint away."),
   lasso: () => t("sketch.lasso-how", "Draw around an area to fill it."),
   pick: () => t("sketch.pick-how", "Click on a thing, and all of it is painted over; with Alt its paint is taken away. By keys, arrows move the cross and Enter picks what it lies on."),
-  frame: () => t("sketch.frame-how", "Drag an edge or a corner outwards to paint beyond the picture, or inwards to use a part of it. The result has the shape of the frame."),
+  frame: () => t("sketch.frame-how", "Drag an edge or a corner outwards to paint beyond the picture: the result is as large as the frame. Or inwards, to use a part of it. By keys, an arrow moves that edge outwards, with Alt inwards."),
   move: () => t("sketch.move-how", "Drag the picture. The wheel or two fingers make it larger or smaller."),
 };
 
 let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
 let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
+let turn = 0; // of pictures that are opened: one that takes long does not come over a later one
 let away = false, looking = false; // whether picking takes paint away; whether a thing is looked for
 const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
 
@@ -114,12 +115,12 @@ function gripAt(point) {
 // What Paint would send has changed: it is kept, and told beside the button.
 function changed() {
   if (!drawn || !start.now) return;
-  const { frame, framed, marked } = drawn, whole = drawn;
+  const { frame, framed, grows, marked } = drawn, whole = drawn;
   draw();
   tools();
   if (place()?.firstElementChild) quiet(place());
   changeStart({
-    ...start.now, marked, frame: framed ? frame : null,
+    ...start.now, marked, grows, frame: framed ? frame : null,
     mask: marked ? () => whole.maskOfFrame() : null, framed: framed ? () => whole.pictureOfFrame(/** @type {ImageBitmap} */ (picture)) : null, painted: whole.mask,
   });
 }
@@ -141,20 +142,24 @@ async function pick({ x, y }, takes) {
   tellPicked(place(), takes, on.share);
 }
 
-/** Open a picture, and what was drawn over it before. @param {Blob} blob @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
-export async function openStart(blob, name, before = {}) {
-  let opened;
+/** Open a picture that is here or comes, and what was drawn over it before. @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
+export async function openStart(given, name, before = {}) {
+  const mine = ++turn, blob = await given;
+  if (!blob || mine !== turn) return;
+  let opened, painted;
   try {
     opened = await createImageBitmap(blob, { imageOrientation: "from-image" });
     const scale = Math.min(1, Math.sqrt(PIXELS_MOST / (opened.width * opened.height)), SIDE_MOST / Math.max(opened.width, opened.height));
     if (scale < 1) opened = await createImageBitmap(opened, { resizeWidth: Math.round(opened.width * scale), resizeHeight: Math.round(opened.height * scale), resizeQuality: "high" });
+    painted = before.mask ? await createImageBitmap(before.mask).catch(() => null) : null;
   } catch {
-    inForce("paint", "refused", notOpened(blob, name));
+    if (mine === turn) inForce("paint", "refused", notOpened(blob, name));
     return;
   }
+  if (mine !== turn) return;
   inForce("paint", "refused", "");
   picture = opened;
-  drawn = new Drawn(opened.width, opened.height, before.mask ? await createImageBitmap(before.mask).catch(() => null) : null);
+  drawn = new Drawn(opened.width, opened.height, painted);
   if (before.frame) drawn.add({ deed: "frame", frame: before.frame });
   [view, cursor] = [{ zoom: 1, x: 0, y: 0 }, null];
   changeStart({ name, picture: blob });
@@ -164,6 +169,7 @@ export async function openStart(blob, name, before = {}) {
 }
 
 export function closeStart() {
+  turn++;
   picture = drawn = null;
   changeStart(null);
   show();
@@ -174,6 +180,8 @@ const open = (file) => file && openStart(file, file.name);
 
 /** @param {PointerEvent} event */
 function begin(event) {
+  if (event.pointerType === "touch" && [...touching.values()].some((each) => each.pointerType === "pen")) return; // the hand that holds the pen
+  if (event.pointerType === "pen" && touching.size) letGo();
   touching.set(event.pointerId, event);
   sheet().setPointerCapture(event.pointerId);
   if (!drawn || event.button > 1) return;
@@ -212,7 +220,7 @@ function move(event) {
   if (going.moves) view = { ...view, x: going.moves.x + event.clientX - going.from.clientX, y: going.moves.y + event.clientY - going.from.clientY };
   else if (going.frame) {
     const point = toPicture(event);
-    going.frame = reframe(going.first, going.grip, point.x - going.from.x, point.y - going.from.y, MASK_MOST * 2);
+    going.frame = reframe(going.first, going.grip, point.x - going.from.x, point.y - going.from.y, SIDE_MOST);
   } else if (going.deed) {
     for (const each of event.getCoalescedEvents?.() ?? [event]) going.deed.points.push(toPicture(each));
     going.deed.points.push((cursor = toPicture(event)));
@@ -221,9 +229,16 @@ function move(event) {
   draw();
 }
 
+// A hand that lies there before its pen does has drawn nothing.
+function letGo() {
+  touching.clear();
+  going = null;
+  drawn?.replay();
+}
+
 /** @param {PointerEvent} event */
 function end(event) {
-  touching.delete(event.pointerId);
+  if (!touching.delete(event.pointerId)) return;
   const done = going;
   going = null;
   if (!drawn || !done) return;
@@ -265,11 +280,13 @@ function key(event) {
     else return;
     changed();
   } else if (tool === "pick" && (pressed === "Enter" || pressed === " ")) pick((cursor ??= { x: drawn.width / 2, y: drawn.height / 2 }), away !== altKey);
-  else if (altKey) return;
+  else if (arrow && tool === "frame") {
+    const [dx, dy] = arrow.map((each) => each * (altKey ? -far : far)); // that side moves outwards, with Alt inwards
+    act({ deed: "frame", frame: reframe(drawn.frame, arrow[0] ? (arrow[0] < 0 ? "left" : "right") : arrow[1] < 0 ? "top" : "bottom", dx, dy, SIDE_MOST) });
+  } else if (altKey) return;
   else if (arrow) {
     const [dx, dy] = arrow.map((each) => each * far);
-    if (tool === "frame") act({ deed: "frame", frame: reframe(drawn.frame, arrow[0] ? (arrow[0] < 0 ? "left" : "right") : arrow[1] < 0 ? "top" : "bottom", dx, dy, MASK_MOST * 2) });
-    else if (tool === "move") view = { ...view, x: view.x - dx * room().scale, y: view.y - dy * room().scale };
+    if (tool === "move") view = { ...view, x: view.x - dx * room().scale, y: view.y - dy * room().scale };
     else cursor = { x: Math.min(drawn.width, Math.max(0, (cursor?.x ?? drawn.width / 2) + dx)), y: Math.min(drawn.height, Math.max(0, (cursor?.y ?? drawn.height / 2) + dy)) };
     draw();
   } else if (pressed === " " && (tool === "brush" || tool === "eraser")) {
