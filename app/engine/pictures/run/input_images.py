@@ -158,8 +158,21 @@ def note_cut_mask(path: str, start: Image.Image) -> Sentence | None:
 
 
 def open_mask(path: str, width: int, height: int) -> Image.Image:
-    """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white."""
-    drawn = crop_to(open_image(path), width, height).convert("L").point(lambda value: 255 if value >= 128 else 0)
-    if drawn.getextrema() == (0, 0):
-        raise Impossible(say("image.empty-mask", "Nothing is marked in the mask. Mark the area to repaint in white."))
-    return drawn
+    """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white, or nothing is left of it in this shape."""
+    whole = open_image(path)
+    drawn = _mark_white(crop_to(whole, width, height))
+    if drawn.getbbox() is not None:
+        return drawn
+    if not have_one_shape(whole, width, height) and _mark_white(whole).getbbox():
+        raise Impossible(
+            say(
+                "image.mask-outside",
+                "What is marked is cut off at {size}, which has another shape than the starting picture. Leave the size open, or mark another area.",
+                size=f"{width} x {height}",
+            )
+        )
+    raise Impossible(say("image.empty-mask", "Nothing is marked in the mask. Mark the area to repaint in white."))
+
+
+def _mark_white(drawn: Image.Image) -> Image.Image:
+    return drawn.convert("L").point(lambda value: 255 if value >= 128 else 0)

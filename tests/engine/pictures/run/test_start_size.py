@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from app.base.paths import home
+from app.base.trouble import Impossible
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.kind import PictureKind
@@ -32,6 +33,18 @@ def test_a_starting_picture_that_is_cut_is_told(wide: PictureRequest, folders: d
     cut = resolve_settings(replace(wide, width=64, height=64), model, tmp_path)
     assert [note.key for note in cut.notes] == ["paint.start-cut"] and "400 x 225" in str(cut.notes[0])
     assert not resolve_settings(replace(wide, width=128, height=72), model, tmp_path).notes
+
+
+def test_what_is_marked_in_what_is_cut_off_is_told(wide: PictureRequest, folders: dict[str, Path], tmp_path: Path) -> None:
+    """It was said that nothing is marked."""
+    model = load_painter(folders["sd15"])[1]
+    mask = Image.new("L", (400, 225))
+    for left, told in ((0, "cut off at 64 x 64"), (400, "Nothing is marked")):
+        mask.paste(255, (left, 0, left + 60, 225))
+        mask.save(tmp_path / "mask.png")
+        with pytest.raises(Impossible, match=told):
+            resolve_settings(replace(wide, mask=str(tmp_path / "mask.png"), width=64, height=64), model, tmp_path)
+        mask = Image.new("L", (400, 225))
 
 
 def test_a_guests_starting_picture_keeps_its_shape(wide: PictureRequest, folders: dict[str, Path]) -> None:
