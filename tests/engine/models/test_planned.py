@@ -25,7 +25,6 @@ from app.compat.machine.hardware import Hardware, as_processor
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import RunFailure, Subject, Verdict, forget, learn, load, store
 from app.compat.planning.fallbacks import choices, learned
-from app.compat.planning.memory_formulas import free_bytes, peak_bytes
 from app.compat.planning.types import AUTO, Choice, Chunk, Plan
 from app.engine.jobs.control import Control, Dial
 from app.engine.jobs.events import Failed, Finished
@@ -36,7 +35,7 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.work_queue import WorkQueue
 from app.engine.models.catalog import BY_ID, CATALOG, find
 from app.engine.models.chosen import read_choice, read_chunk
-from app.engine.models.forecast import judge
+from app.engine.models.forecast import judge_plan
 from app.engine.models.model import Model
 from app.engine.models.planned import find_need, make_plan
 from app.engine.session.session import Session
@@ -130,7 +129,7 @@ def test_what_is_shown_anywhere_under_pretend_is_what_the_engine_runs(
         for model in CATALOG:
             plan = runs[model.id]
             computing = as_processor(machine) if plan.device == "cpu" else machine
-            fits = judge(peak_bytes(find_need(taught, machine, model), plan), free_bytes(computing))
+            fits = judge_plan(find_need(taught, machine, model), plan, computing)
             row = listed[model.id]
             assert (row["fit"], row["quantised"]) == (fits[0], plan.quantised)
             assert row["because"].startswith(str(fits[1])), "what is sent to the card may follow"
