@@ -99,7 +99,7 @@ def test_the_forecast_counts_halves() -> None:
     whole, halved = (
         part_bytes(part, Precision("unet", "denoiser", "float32", "float32", "cuda", linear), "none") for linear in (None, "float16")
     )
-    assert whole == 4 * part.parameters and halved == whole - 2 * (part.linear or 0)
+    assert whole == 4 * (part.parameters + part.loras) and halved == whole - 2 * (part.linear or 0)
     stored = Precision("unet", "denoiser", "float16", "float32", "cuda", "float16")
     assert part_bytes(part, stored, "none") == part_bytes(part, replace(stored, linear=None), "none")
 

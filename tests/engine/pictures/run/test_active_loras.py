@@ -38,8 +38,8 @@ def test_a_loaded_lora_takes_what_the_plan_counts(stored: Dtype, computed: Dtype
     model, file = catalog.find(str(folders["sd15"])), make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)
     how = tuple(Precision(part.name, part.role, stored if part.role == "denoiser" else computed, computed, "cpu") for part in model.parts)
     paints = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, precision=how), {})
-    loader.add_lora(paints._pipe, file, "style")
-    taken = sum(each.nbytes for name, each in paints._pipe.unet.named_parameters() if ".lora_" in name)
+    loader.add_lora(paints.pipe, file, "style")
+    taken = sum(each.nbytes for name, each in paints.pipe.unet.named_parameters() if ".lora_" in name)
     part = replace(next(each for each in model.parts if each.role == "denoiser"), loras=count_parameters(file))
     its = next(each for each in how if each.role == "denoiser")
     assert taken == part_bytes(part, its, "none") - part_bytes(replace(part, loras=0), its, "none") > 0

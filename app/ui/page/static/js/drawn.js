@@ -7,7 +7,7 @@
  */
 
 export const INK = "rgb(232 89 12)"; // of the mask as it is seen; what is sent counts by its opacity alone
-export const MASK_MOST = 2048; // pixels a side: what is painted has no more
+const MASK_MOST = 2048; // pixels a side: what is painted has no more
 const OVERLAP = 1 / 24; // of the shorter side, painted anew on both sides of the picture's edge, so that no seam stays
 const LEAST = 64; // pixels a side of a frame
 
