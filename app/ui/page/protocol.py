@@ -18,7 +18,17 @@ ElementId = Literal[
 """The window lays out the elements with these ids; a script fills them."""
 
 Made = Literal[
-    "h-interrupted", "h-queue", "h-sharing-title", "h-sure", "h-to-disk", "h-leave", "h-styles-title", "h-help", "h-pause", "h-more"
+    "h-interrupted",
+    "h-queue",
+    "h-sharing-title",
+    "h-sure",
+    "h-to-disk",
+    "h-leave",
+    "h-styles-title",
+    "h-help",
+    "h-pause",
+    "h-more",
+    "h-book-length",
 ]
 """A script makes these elements."""
 
