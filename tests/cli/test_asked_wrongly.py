@@ -72,7 +72,7 @@ def test_what_is_impossible_is_told_before_anything_starts(
     ("words", "told", "chinese"),
     [
         ("paint x --dtype int3", "--dtype cannot be int3. Choose one of: auto, float64,", "--dtype 不能是 int3。可选：auto、"),
-        ("paint x --guide-as lines", "--guide-as cannot be lines. Choose one of: edges, depth.", "可选：edges、depth。"),
+        ("paint x --guide-as lines", "--guide-as cannot be lines. Choose one of: edges, depth, pose.", "可选：edges、depth、pose。"),
         ("models frob", "action cannot be frob. Choose one of: list, get,", "action 不能是 frob。可选：list、get"),
         ("paint x --batch two", "--batch must be a number, not two.", "--batch 必须是数字"),
         ("speak x --voice", "--voice needs a value after it.", "--voice 后面缺少一个值。"),

@@ -16,7 +16,6 @@ const box = () => document.querySelector("#speak-text textarea");
 const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
 const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
 const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
-let /** @type {{ job: string, at: number } | null} */ spoken = null; // whose line gets the focus again once it is spoken anew
 let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
 
 // How the field's script goes with the parts, as the check of the script says.
@@ -75,11 +74,9 @@ function put(words) {
   again();
 }
 
-async function speak(at = 0) {
-  const job = live.state.speech?.job ?? "";
+async function speak() {
   if (!(await act("speak"))) return;
   undone.length = 0;
-  spoken = { job, at };
   tell("");
   soon();
 }
@@ -127,7 +124,6 @@ export const drawEditing = (element, speech) => {
   undoes.title = t("edit.undo-key", "Ctrl+Z in this list");
   theirs.hidden = !other;
   text(theirs, t("edit.theirs", "Put the script of these parts back to edit them"));
-  if (spoken && speech.end && speech.job !== spoken.job) [focus, spoken] = [`${spoken.at} .h-edit`, null];
   // A pressed button that is gone leaves its focus to the next one, or to the first line.
   if (bar.contains(held) && !held?.checkVisibility()) {
     const next = [undoes, apply, theirs].find((each) => each.checkVisibility());
@@ -136,7 +132,7 @@ export const drawEditing = (element, speech) => {
   }
   if (bar.dataset.wired) return;
   bar.dataset.wired = "true";
-  apply.addEventListener("click", () => speak());
+  apply.addEventListener("click", speak);
   undoes.addEventListener("click", undo);
   theirs.addEventListener("click", async () => {
     const view = await act("script");
@@ -216,7 +212,7 @@ async function toggle(row) {
     const same = words.value.trim() === line.words.trim();
     if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
     close(row);
-    if (now && !same) speak(row.spoken.at);
+    if (now && !same) speak();
     else if (now) row.querySelector(".h-again")?.click();
   };
   form.querySelector(".h-chips").append(
