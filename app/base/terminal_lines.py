@@ -35,8 +35,9 @@ def fit_line(line: str, width: int) -> str:
 def wrap(text: str, width: int, first: str = "", later: str = "") -> list[str]:
     """Break a text into lines, the first and all later ones indented so; a word that is wider stays whole."""
     lines, line, begun = list[str](), first, False
-    for blank, word in re.findall(r"(\s*)(\S+)", text):
-        for number, piece in enumerate(_cut(word)):
+    parts = re.split(r"(\s+)", text)
+    for blank, word in zip(("", *parts[1::2]), parts[::2], strict=True):
+        for number, piece in enumerate(_cut(word) if word else ()):
             blank = blank if number == 0 else ""
             if begun and count_places(line + blank + piece) > width:
                 lines.append(line)

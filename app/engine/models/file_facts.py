@@ -63,8 +63,9 @@ _PREDICTS_V: Final = re.compile(r"(?:(?<![A-Za-z])v|V)[-_. ]?(?i:pred)")
 _ZERO_SNR: Final = re.compile(r"zt?snr", re.IGNORECASE)
 _WHOLE_STEPS: Final = re.compile(r"(?:(?<![A-Za-z])(?i:base)|(?<=[a-z])Base)(?![a-z])")
 """Also as Civitai writes it: zImageBase_v1."""
-_PRECISION_WORDS: Final = r"(?:[-_. ](?:bf16|fp16|fp32|fp8|e4m3fn|e5m2|q\d|k|[01sml]))*"
-"""A file's name ends so where it tells the precision of its weights, as bf16, fp8_e4m3fn and Q4_K_M do."""
+_BETWEEN: Final = re.compile(r"[-_. ]++")
+_PRECISION_WORDS: Final = re.compile(r"bf16|fp16|fp32|fp8|e4m3fn|e5m2|q\d|k|[01sml]")
+"""A file's name has such parts where it tells the precision of its weights, as bf16, fp8_e4m3fn and Q4_K_M do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,10 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
 
 def _is_named_as_base(name: str, family: str) -> bool:
     """Tell whether a file has its family's name alone, where that is its base model's: ComfyUI's z_image_bf16 is no Turbo."""
-    bare = family.replace("-", "[-_. ]?")
-    return bool(family and FAMILIES[family].steps_unsaid and re.fullmatch(bare + _PRECISION_WORDS, name, re.IGNORECASE))
+    if not family or not FAMILIES[family].steps_unsaid:
+        return False
+    bare = "".join(part for part in _BETWEEN.split(name.lower()) if not _PRECISION_WORDS.fullmatch(part))
+    return bare == family.replace("-", "")
 
 
 def find_lora_kind(entries: Mapping[str, Entry]) -> str:

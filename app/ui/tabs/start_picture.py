@@ -70,10 +70,13 @@ def _save(desk: Desk, name: str, start: str, layer: str | None = None) -> tuple[
     _require_picture(start)
     if layer:
         _require_picture(layer)
+    sides = _measure(start)
+    if layer and not any(_has_shape(_measure(layer), each) for each in (sides, sides[::-1])):  # before either is decoded
+        raise _strange_mask()
     painted = _read_mask(layer) if layer else None
     picture = on_white(to_eight_bits(turn_upright(_decode(start)))).convert("RGB")
     if painted is not None and not _has_shape(painted.size, picture.size):
-        raise Trouble(say_to_all("editor.mask-size", "The mask has another shape than the starting picture. Draw it again."))
+        raise _strange_mask()
     folder = desk.make_upload_folder()  # last: nothing is written for what is refused
     own, mask = folder / f"{name}.png", folder / "mask.png"
     picture.save(own)
@@ -101,12 +104,25 @@ def _require_picture(path: str) -> None:
         raise _unreadable()
 
 
+def _measure(path: str) -> tuple[int, int]:
+    """Return the sides that its header tells, as it lies there."""
+    try:
+        with open_picture(Path(path)) as opened:
+            return opened.size
+    except OSError as fault:
+        raise _unreadable() from fault
+
+
 def _decode(path: str) -> Image.Image:
     try:
         with open_picture(Path(path)) as opened:
             return decode(opened)
     except OSError as fault:
         raise _unreadable() from fault
+
+
+def _strange_mask() -> Trouble:
+    return Trouble(say_to_all("editor.mask-size", "The mask has another shape than the starting picture. Draw it again."))
 
 
 def _unreadable() -> Trouble:

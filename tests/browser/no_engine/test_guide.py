@@ -51,6 +51,7 @@ def test_a_picture_dropped_as_a_guide_changes_nothing_else(page: Page, tmp_path:
     unfold(page, "Guide with a picture")
     picture_settings.write(Image.new("RGB", (90, 60), "teal"), tmp_path / "shape.png", PictureRequest("a castle"), "starter-painter")
     sent: list[str] = []
+    expect(page.locator("#h-guide .h-empty")).to_be_visible()
     page.on("request", lambda request: sent.append(request.url) if "upload" in request.url else None)
     drop(page, "#h-guide", "shape.png", (tmp_path / "shape.png").read_bytes(), "image/png")
     expect(page.locator("#h-guide img")).to_have_attribute("alt", "Guide: shape.png")

@@ -448,7 +448,7 @@ def test_a_guest_who_must_wait_writes_nothing(desk: Desk, ada: httpx.Client) -> 
 
 def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
     """Twenty layers of 36 million pixels took 3.4 GB, sixty 8 GB: Gradio decoded all before anybody could refuse the request."""
-    large, small = (file_data(uploaded(ada, "large.png", png(side, side))) for side in (6000, 64))
+    large, small = (file_data(uploaded(ada, "large.png", png(*sides))) for sides in ((6000, 6000), (64, 32)))
     folders = set((desk.keeper.home.scratch / "uploads").glob("*/start.png"))
 
     def paint(picture: object, layers: list[object]) -> str:
@@ -457,7 +457,7 @@ def test_a_starting_picture_has_one_mask(desk: Desk, ada: httpx.Client) -> None:
     with patch.object(Image.Image, "load", side_effect=AssertionError("decoded")):
         assert "can have one mask, not 5" in paint(large, [large] * 5)
         assert "names 61 files" in paint(large, [large] * 60)
-        assert "not as large" in paint(large, [small])
+        assert "has another shape" in paint(large, [small])
     assert set((desk.keeper.home.scratch / "uploads").glob("*/start.png")) == folders
 
 
