@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+import zlib
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -31,7 +32,7 @@ from app.cli.job import (
     write_result,
 )
 from app.engine.jobs.request import FORMATS, Actor, SpeechRequest, VoicePrompt
-from app.engine.jobs.settings import SPEECH
+from app.engine.jobs.settings import SEED_LIMIT, SPEECH
 from app.engine.keeper.keeper import Keeper
 from app.engine.kinds import KINDS
 from app.engine.models import catalog
@@ -43,8 +44,10 @@ from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
 from app.engine.speech.text import cast_table, subtitles
 from app.engine.speech.text.cast_script import parse_request
+from app.engine.speech.text.cast_tags import NARRATOR, find_tags
 from app.engine.speech.text.likely_language import choose_language
 from app.engine.speech.text.pronunciations import Rows, keep_used, read_csv_file
+from app.engine.speech.text.said_by import tag_chapter
 from app.engine.speech.text.script import require_no_fault
 from app.engine.speech.text.voices import find_named, list_offered_voices
 from app.engine.speech.text.written_out import say_out
@@ -241,9 +244,19 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[
     if path is None:
         raise Trouble(say("speak.no-book", "An audiobook is made of a book. Name its file, such as book.epub."))
     book, settings = open_book(path), {"format": "flac", "cast": cast} | read_settings(args, SPEECH)
-    requests = [
-        SpeechRequest(each.script, args.model, voice, **settings, pronunciations=keep_used(each.script, listed)) for each in book.chapters
-    ]
+    if settings.get("seed") is None:  # the same one each time, so that what was finished is found again
+        settings["seed"] = zlib.crc32("\n".join(each.text for each in book.chapters).encode()) % SEED_LIMIT
+    names = [each.name for each in cast]
+    scripts = [tag_chapter(each.script, names) if names else each.script for each in book.chapters]
+    if unused := set(names) - {NARRATOR} - {tag.name for script in scripts for tag in find_tags(script, names)}:
+        print_sentence(
+            say(
+                "speak.cast-unused",
+                "In this book nobody is called so: {names}. These rows of the cast are not used.",
+                names=tuple(sorted(unused)),
+            )
+        )
+    requests = [SpeechRequest(script, args.model, voice, **settings, pronunciations=keep_used(script, listed)) for script in scripts]
     files, code = run_jobs(requests, args, [each.title or each.text[:TITLE_MOST] for each in book.chapters])
     if code != FINISHED:
         return code

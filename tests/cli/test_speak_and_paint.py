@@ -358,5 +358,15 @@ def test_a_book_becomes_an_audiobook_and_what_is_finished_is_not_spoken_again(
     assert len(list_made()) == 4, "June alone was spoken again"
     with av.open(str(tmp_path / "book.m4b")) as opened:
         assert opened.metadata["title"] == "The Ferry & the Fjord"
+    cast = tmp_path / "cast.toml"
+    cast.write_text("[Narrator]\npace = 0.9\n[June]\nvolume = 0.5\n[Ana]\npace = 1.2\n", "utf-8")
+    said = save_epub(tmp_path / "said.epub", {"a.xhtml": "<p>“Come in,” said June. It rained.</p>", "b.xhtml": "<p>It blew.</p>"}, None)
+    asked = ["speak", str(said), "-o", str(tmp_path / "said.m4b"), "--cast", str(cast), "--home", str(tmp_path / "home")]
+    assert main(asked) == job.FINISHED and "nobody is called so: Ana" in capsys.readouterr().err
+    last, first = list_made()[:2]
+    assert "[June] “Come in,” [Narrator] said June." in first.settings["text"] and last.settings["text"] == "[Narrator] It blew."
+    assert {each["name"] for each in first.settings["cast"]} == {"Narrator", "June", "Ana"}
+    assert first.settings["seed"] == last.settings["seed"], "one narrator speaks all"
+    assert main(asked) == job.FINISHED and len(list_made()) == 6, "it is found again"
     assert main(["speak", "[S1] No book.", "-o", str(tmp_path / "x.m4b"), "--home", str(tmp_path / "home")]) == job.TROUBLE
     assert "made of a book" in capsys.readouterr().err

@@ -18,8 +18,8 @@ from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.text.cast_script import keep_used, list_actors
-from app.engine.speech.text.cast_tags import NARRATOR, find_tags
-from app.engine.speech.text.said_by import count_quotes, find_quotes, find_same, put_tags
+from app.engine.speech.text.cast_tags import NARRATOR
+from app.engine.speech.text.said_by import count_quotes, find_same, tag_chapter
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.voices import settle_voices
 from app.ui.state.jobs_desk import JobsDesk
@@ -125,11 +125,7 @@ class BookDesk:
 
     def _write_script(self, chapter: Chapter) -> str:
         """Return a chapter with tags, also where the narrator speaks alone; one that has tags already as it is."""
-        script = chapter.script
-        if not self.voiced or find_tags(script):
-            return script
-        quotes = find_quotes(script, self.voiced, find_same(self.speakers))
-        return put_tags(script, quotes) if quotes else f"[{NARRATOR}] {script}"
+        return tag_chapter(chapter.script, self.voiced, find_same(self.speakers)) if self.voiced else chapter.script
 
     def _list_jobs(self) -> Iterator[str]:
         """Yield which job spoke each chapter, or is to; empty where none did."""

@@ -32,7 +32,7 @@ from app.engine.keeper.made_from import read_request
 from app.engine.kinds import is_heard
 from app.engine.models.catalog import list_credits, name_model
 from app.engine.models.model_names import word_name
-from app.engine.speech.book.book import TITLE_MOST
+from app.engine.speech.book.book import TITLE_MOST, Book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.recode import add_cover, recode
 from app.engine.speech.sound.sound import Chapter
@@ -49,7 +49,8 @@ from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 TAGS_SHOWN: Final = 200
-ZIP_MOST: Final = 500
+ZIP_MOST: Final = 2000
+"""As many as the chapters of a book."""
 CHAPTER_LETTERS: Final = 80
 TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
@@ -224,12 +225,11 @@ def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
 
 def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = "") -> None:
     """Join spoken creations in their order, each a chapter. The cover is the picture that is selected with them; the open book lends
-    its author, and title and cover where there are none."""
-    spoken, drawn = choose_sounds(desk, ids)
+    its own chapters its author, and title and cover where there are none."""
+    spoken, drawn, book = choose_sounds(desk, ids)
     if not spoken:
         raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
     chapters = [Spoken(name_chapter(each.text), each.path) for each in spoken]
-    book = desk.book.book
     credit = ", ".join(dict.fromkeys(filter(None, (list_credits({"model": each.model} | each.settings) for each in spoken))))
     author, cover = (book.author, book.cover) if book else ("", b"")
     labels = Labels(title or (book.title if book else chapters[0].title), author, credit, drawn or cover)
@@ -238,10 +238,9 @@ def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = 
 
 def export_chapters(desk: Desk, ids: Iterable[int], target: Path, kind: str, title: str) -> None:
     """Write a zip of spoken creations in their order, a file each with its number, its title and the book's. What has the format already goes as it is."""
-    spoken, _ = choose_sounds(desk, ids)
+    spoken, _, book = choose_sounds(desk, ids)
     if not spoken:
         raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
-    book = desk.book.book
     names = [name_chapter(each.text) for each in spoken]
     whole, author = title or (book.title if book else names[0]), book.author if book else ""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as bundle:
@@ -254,7 +253,7 @@ def export_chapters(desk: Desk, ids: Iterable[int], target: Path, kind: str, tit
 
 def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path:
     """Make an MP3 of one sound with a title and, of a picture that is selected with it, a cover."""
-    spoken, drawn = choose_sounds(desk, ids)
+    spoken, drawn, _ = choose_sounds(desk, ids)
     if len(spoken) != 1:
         raise Trouble(say("shelf.one-sound", "An MP3 with a cover is made of one sound. Select one sound and one picture."))
     marks = desk.keeper.gallery.read_marks(spoken)
@@ -266,15 +265,16 @@ def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path
     return made
 
 
-def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes]:
-    """Return the sounds among the selected creations in the order of the open book's chapters, else in the order they were first made, and the picture,
-    if it is one."""
+def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes, Book | None]:
+    """Return the sounds among the selected creations in the order of the open book's chapters, else in the order they were first made; the picture,
+    if it is one; and the book, if all are of it."""
     places, shelf = {each.creation: place for place, each in enumerate(desk.book.list_spoken()) if each.creation}, desk.keeper.shelf
     chosen = [each for each in map(shelf.get, ids) if each.path.is_file()]
     in_book = all(each.id in places for each in chosen if is_heard(each.kind))
     chosen.sort(key=lambda each: (places.get(each.id, -1) if in_book else 0, min([each.id, *(one.id for one in shelf.list_earlier(each))])))
     pictures = [each for each in chosen if not is_heard(each.kind)]
-    return [each for each in chosen if is_heard(each.kind)], pictures[0].path.read_bytes() if len(pictures) == 1 else b""
+    cover = pictures[0].path.read_bytes() if len(pictures) == 1 else b""
+    return [each for each in chosen if is_heard(each.kind)], cover, desk.book.book if in_book else None
 
 
 def name_file(path: Path, title: str, ending: str) -> str:

@@ -59,11 +59,11 @@ def test_what_is_selected_is_joined_in_the_order_it_was_made(desk: Desk, tmp_pat
     (tmp_path / "y.m4b").write_bytes(answer.content)
     with av.open(str(tmp_path / "y.m4b")) as opened:
         assert [each["metadata"]["title"] for each in opened.chapters()] == ["The Ferry", "The Storm"]
-        assert opened.metadata["title"] == "The Ferry & the Fjord" and opened.metadata["artist"] == "A. Writer"
+        assert opened.metadata["title"] == "The Ferry" and "artist" not in opened.metadata, "these are no chapters of the open book"
     answer = page_of(desk).get("/hearth/export", params={"audiobook": "1", "ids": str(made[0]), "title": "  My Summer "})
     (tmp_path / "z.m4b").write_bytes(answer.content)
     with av.open(str(tmp_path / "z.m4b")) as opened:
-        assert opened.metadata["title"] == "My Summer" and opened.metadata["artist"] == "A. Writer"
+        assert opened.metadata["title"] == "My Summer"
     assert not any((desk.keeper.home.scratch / "uploads").glob("*/audiobook.m4b"))
 
 

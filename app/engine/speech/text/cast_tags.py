@@ -43,7 +43,7 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
 
 
 def _may_be_name(words: str) -> bool:
-    return bool(words) and is_name(words) and words.casefold() not in NONVERBALS | {"pause"} and len(words.split()) <= 3
+    return any(map(str.isalpha, words)) and is_name(words) and words.casefold() not in NONVERBALS | {"pause"} and len(words.split()) <= 3
 
 
 def _is_in_place(text: str, begin: int, end: int) -> bool:

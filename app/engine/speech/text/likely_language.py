@@ -29,6 +29,7 @@ _CODES: Final = [(word, code) for code, words in SMALL_WORDS.items() for word in
 _WORDS: Final = {word: tuple(code for other, code in _CODES if other == word) for word, _ in _CODES}
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _CHINESE: Final = re.compile(r"[\u4e00-\u9fff]")
+_LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 _TAG: Final = re.compile(r"\[[^\[\]]{0,200}\]|\([^()]{0,200}\)")
 LOOKED_AT: Final = 20_000
@@ -53,7 +54,9 @@ def choose_language(text: str, spoken: Sequence[str]) -> str:
     """Return the language that a text is in, of those that its voice speaks; the first where that cannot be told."""
     codes = tuple(dict.fromkeys(each.lower().partition("-")[0] for each in spoken))
     if len(codes) > 1:
-        seems = ("ja" if _KANA.search(text) else "zh") if _CHINESE.search(text) else guess_language(text)
+        signs = len(_CHINESE.findall(text[:LOOKED_AT]))
+        chinese = signs and signs >= len(_LATIN.findall(text[:LOOKED_AT]))
+        seems = ("ja" if _KANA.search(text) else "zh") if chinese else guess_language(text)
         if seems in codes:
             return seems
     return codes[0] if codes else ""

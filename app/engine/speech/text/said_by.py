@@ -77,6 +77,14 @@ def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[s
     return found
 
 
+def tag_chapter(text: str, among: Collection[str], same: Mapping[str, str] | None = None) -> str:
+    """Return a book's chapter with the tags of these speakers, also where the narrator speaks alone; one that has tags already as it is."""
+    if find_tags(text):
+        return text
+    quotes = find_quotes(text, among, same)
+    return put_tags(text, quotes) if quotes else f"[{NARRATOR}] {text}"
+
+
 def put_tags(text: str, edits: Iterable[Edit]) -> str:
     """Return a script with these names as tags."""
     pieces, at = list[str](), 0

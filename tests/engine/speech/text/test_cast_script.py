@@ -44,6 +44,7 @@ def told(parsed: ParsedScript) -> str:
         ("Ben: Hi.\nAnna: Ho.", ("anna", "Ben"), ["Ben", "anna"]),
         ("Note: nothing.\n[laughs] Ha. [Laughs] Ha. [whispers] Ho. [Pause] Hm.", (), []),
         ("[Illustration]\n\nThe end.", (), []),
+        ("He left.[1] She stayed. [23] It rained. [*] It does.", (), []),
         ("when [King] Henry came. He said [Sic] so.", (), []),
         ("when [King] Henry came.", ("King",), ["Narrator", "King"]),
         ("[\u5c0f\u660e] \u4f60\u597d\u3002", (), ["\u5c0f\u660e"]),

@@ -52,6 +52,7 @@ def test_a_voice_that_speaks_another_language_warns() -> None:
     [
         ("Das Haus.", ("de",), "de"), ("\u4f60\u597d", ("en", "zh"), "zh"), ("Hello.", ("en", "zh"), "en"), (GERMAN, ("en-GB", "de"), "de"),
         ("\u3053\u3093\u306b\u3061\u306f\u4e16\u754c", ("en", "ja"), "ja"), ("Oui.", ("en", "fr"), "en"), ("Hello.", (), ""),
+        ("The sign above the door read \u51fa\u53e3, and she ran.", ("en", "zh"), "en"), ("\u4ed6\u8bf4 OK\u3002", ("en", "zh"), "zh"),
     ],
 )  # fmt: skip
 def test_the_language_of_a_part_is_one_that_its_voice_speaks(text: str, spoken: tuple[str, ...], code: str) -> None:
