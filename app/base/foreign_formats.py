@@ -163,11 +163,32 @@ def to_eight_bits(picture: Image.Image) -> Image.Image:
 
 
 def turn_upright(picture: Image.Image) -> Image.Image:
-    """Return a decoded picture as its EXIF says that the camera was held."""
+    """Return a decoded picture as its EXIF says that the camera was held; one whose EXIF cannot be read stays as it is."""
+    _leave_out_large_exif(picture)
+    try:
+        return ImageOps.exif_transpose(picture)
+    except _UNREADABLE_EXIF:
+        return picture
+
+
+def measure_upright(picture: Image.Image) -> tuple[int, int]:
+    """Return the sides of a picture as `turn_upright` turns it, which need not be decoded for that."""
+    _leave_out_large_exif(picture)
+    try:
+        turned = picture.getexif().get(_ORIENTATION) in (5, 6, 7, 8)
+    except _UNREADABLE_EXIF:
+        turned = False
+    return picture.size[::-1] if turned else picture.size
+
+
+def _leave_out_large_exif(picture: Image.Image) -> None:
     for name in picture.info.keys() & {"exif", "Raw profile type exif"}:  # Pillow copies every entry, however large and many
         if len(picture.info[name]) > EXIF_MOST or shares_bytes(picture.info[name]):
             del picture.info[name]
-    return ImageOps.exif_transpose(picture)
+
+
+_ORIENTATION: Final = 0x112
+_UNREADABLE_EXIF: Final = (SyntaxError, ValueError, TypeError, KeyError, OSError, struct.error)
 
 
 def on_white(picture: Image.Image) -> Image.Image:

@@ -66,11 +66,14 @@ def system_language(variables: Mapping[str, str] = os.environ) -> str:
 
 def word_for(stream: TextIO, sentence: Sentence) -> str:
     """Word a sentence in the system's language, or in English where the stream cannot print that."""
-    words = sentence.translate(templates(system_language()))
+    return _choose_printable(stream, sentence.translate(templates(system_language())), str(sentence))
+
+
+def _choose_printable(stream: TextIO, words: str, english: str) -> str:
     try:
         words.encode(stream.encoding or "ascii")
     except UnicodeEncodeError:
-        return str(sentence)
+        return english
     return words
 
 
@@ -78,7 +81,7 @@ def in_terminal(value: Value) -> str:
     """Word what a command answers on standard output, as `word_for` does."""
     if isinstance(value, Sentence):
         return word_for(sys.stdout, value)
-    return str(in_words(value, templates(system_language())))
+    return _choose_printable(sys.stdout, str(in_words(value, templates(system_language()))), str(in_words(value)))
 
 
 def word_help(sentence: Sentence) -> str:

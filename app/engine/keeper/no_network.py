@@ -13,7 +13,7 @@ _OFFLINE: Final = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
     "HF_TOKEN_PATH": os.devnull,
-    "HF_STOREDTOKENS_PATH": os.devnull,
+    "HF_STORED_TOKENS_PATH": os.devnull,
     "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
 }
 _REFUSED: Final = frozenset(

@@ -20,7 +20,7 @@ from app.engine.jobs.journal import restore_choice
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
-from app.engine.models.other_tools import Tool, find_tools
+from app.engine.models.other_tools import find_tools
 from app.engine.models.voice_families import FAMILIES
 
 
@@ -59,22 +59,15 @@ def find_usual_voice(home: Home) -> Model:
     return find_best(home, "speech")
 
 
-def read_lora_folders(home: Home) -> list[str]:
+def read_lora_places(home: Home) -> tuple[list[str], list[tuple[Path, str]]]:
     """Return the folders of LoRAs and embeddings beside Hearth's own: those that the owner named, then those of the programs that Hearth was asked to
-    look for."""
+    look for; and the single ones that such programs have in lists of their own, with their titles there."""
     kept = _read(home, "loras")
     named = [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
-    others = (str(folder) for tool in _list_tools(home) for role, folder in tool.folders if role in LORA_ROLES)
-    return [*dict.fromkeys((*named, *others))]
-
-
-def read_lora_files(home: Home) -> list[tuple[Path, str]]:
-    """Return the single LoRAs and embeddings that such programs have in lists of their own, with their titles there."""
-    return [(path, title) for tool in _list_tools(home) for role, path, title in tool.named if role in LORA_ROLES]
-
-
-def _list_tools(home: Home) -> tuple[Tool, ...]:
-    return find_tools() if _read(home, "finds") is True else ()
+    tools = find_tools() if _read(home, "finds") is True else ()
+    others = (str(folder) for tool in tools for role, folder in tool.folders if role in LORA_ROLES)
+    files = [(path, title) for tool in tools for role, path, title in tool.named if role in LORA_ROLES]
+    return [*dict.fromkeys((*named, *others))], files
 
 
 def _read(home: Home, name: str) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app.base.paths import Home
-from app.engine.models.chosen import read_lora_files, read_lora_folders
+from app.engine.models.chosen import read_lora_places
 from app.engine.models.lora_facts import LoraFacts, read_facts
 
 FILES_MOST: Final = 20_000
@@ -49,11 +49,12 @@ def list_loras(home: Home) -> list[LoraFile]:
 
 
 def _list_all(home: Home) -> Iterator[LoraFile]:
-    folders = (home.loras, *map(Path, read_lora_folders(home)))
+    named, files = read_lora_places(home)
+    folders = (home.loras, *map(Path, named))
     linked = {*map(os.path.realpath, folders)}
     for folder in folders:
         yield from _walk(folder, "", DEPTH_MOST, linked)
-    for path, title in read_lora_files(home):
+    for path, title in files:
         with suppress(OSError):
             if path.name.lower().endswith(ENDING) and stat.S_ISREG((found := path.stat()).st_mode):
                 yield LoraFile(title or path.stem, path, (found.st_size, found.st_mtime_ns))

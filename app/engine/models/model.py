@@ -72,12 +72,15 @@ class ModelSettings:
         """Return the nearest side that the model can paint."""
         return max(self.least, round(side / self.multiple) * self.multiple)
 
-    def fit_shape(self, shape: tuple[int, int]) -> tuple[int, int]:
-        """Return the size of this shape with about as many pixels as the recommended one."""
+    def fit_shape(self, shape: tuple[int, int], most: int = 0) -> tuple[int, int]:
+        """Return the size of this shape with about as many pixels as the recommended one, and no longer side than the model, or `most`, allows."""
         if self.one_size:
             return self.width, self.height
         area, proportion = self.width * self.height, shape[0] / shape[1]
-        return self.round_side((area * proportion) ** 0.5), self.round_side((area / proportion) ** 0.5)
+        width, height = (area * proportion) ** 0.5, (area / proportion) ** 0.5
+        longest = min(each for each in (self.most, most, max(width, height)) if each)
+        scale = longest // self.multiple * self.multiple / max(width, height) if longest < max(width, height) else 1.0
+        return self.round_side(width * scale), self.round_side(height * scale)
 
 
 @dataclass(frozen=True, slots=True)

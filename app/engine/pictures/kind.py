@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from app.base.foreign_formats import open_picture
+from app.base.foreign_formats import OWN_PICTURES, measure_upright, open_picture
 from app.base.paths import Home
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import Trouble
@@ -139,7 +139,7 @@ class PictureKind:
     def grant(self, request: PictureRequest, most: Allowance, model: Model) -> PictureRequest:
         """Fill open settings with the recommended ones within the limits; check the others."""
         own = model.recommended(request.scheduler)
-        width, height = _choose_size(request, own)
+        width, height = _choose_size(request, own, most.side // request.upscale)
         request = replace(request, width=width, height=height, steps=min(own.steps, most.steps) if request.steps is None else request.steps)
         side = max(_measure_result(request))
         if side > most.side:
@@ -197,12 +197,12 @@ class PictureKind:
         return tuple(str(shutil.copy2(PAINTED.shown(folder, place), target)) for place in sorted(places)), 0.0
 
 
-def _choose_size(request: PictureRequest, settings: ModelSettings) -> tuple[int, int]:
-    """Return the size that a run will paint at: the one asked for, else the shape of the picture that it starts from or is guided by."""
+def _choose_size(request: PictureRequest, settings: ModelSettings, most: int = 0) -> tuple[int, int]:
+    """Return the size that a run will paint at: the one asked for, else the shape of the picture that it starts from or is guided by, within `most`."""
     shown, part = request.image or request.guide, request.masked_only and request.mask
     if shown and not part and request.size == (None, None):
-        with suppress(OSError), open_picture(Path(shown)) as opened:  # its run says what is wrong
-            return settings.fit_shape(opened.size)
+        with suppress(OSError), open_picture(Path(shown), OWN_PICTURES) as opened:  # its run says what is wrong
+            return settings.fit_shape(measure_upright(opened), most)
     return request.width or settings.width, request.height or settings.height
 
 

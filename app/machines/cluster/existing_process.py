@@ -205,7 +205,13 @@ async def serve(connection: Any, arguments: dict[str, Any]) -> None:
     security = dask_setup.make_security(identity_in(Path(arguments["folder"])))
     async with Client(arguments["address"], security=security, asynchronous=True, set_as_default=False, name="hearth") as client:
         workers = Workers(pipe, client)
-        hears: dict[str, Any] = {"submit": workers.submit, "ask": workers.ask, "stop": workers.stop, "close": closing.set}
+        hears: dict[str, Any] = {
+            "submit": workers.submit,
+            "ask": workers.ask,
+            "stop": workers.stop,
+            "close": closing.set,
+            "want": lambda **_: None,
+        }
         pipe.listen(lambda message: hears[message.pop("op")](**message))
         pipe.tell("connected")
         ends = [asyncio.ensure_future(workers.watch()), asyncio.ensure_future(closing.wait())]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -142,10 +144,17 @@ class Editing:
             raise Trouble(say_to_all("edit.nothing-back", "There is nothing to undo."))
         if self.jobs.keeper.get_progress(job).end is None:
             self.jobs.keeper.stop(job)
-        self._bin_results(job)
+            threading.Thread(target=self._bin_at_end, args=(job,), name="undo", daemon=True).start()
+        else:
+            self._bin_results(job)
         self.jobs.show_script(before, person)
         request = as_script(self.jobs.keeper.journal.get(before).request)
         return Script(request.text if request is not None else "", 0, request)
+
+    def _bin_at_end(self, job: str) -> None:
+        """Wait until a job that was stopped has kept what it had."""
+        deque(self.jobs.keeper.follow(job), maxlen=0)
+        self._bin_results(job)
 
     def _bin_results(self, job: str) -> None:
         """Put what a job made into the bin, but for what somebody marked: the shelf and a book have the script's newest result, which is that before."""

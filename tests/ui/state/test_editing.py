@@ -12,6 +12,7 @@ import pytest
 
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import RunSummary
+from app.engine.jobs.events import Stopped
 from app.engine.jobs.parts import SPOKEN, TAKES
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech.sound import spoken_parts
@@ -21,6 +22,7 @@ from app.ui.state.person import OWNER, Person
 from app.ui.tabs import speak_view
 from tests.support import light_engine
 from tests.support.guests import desk_at, page_of
+from tests.support.waiting import until
 
 TEXT = "[S1] One is warm.\n\nTwo is cold.\n\nThree is dry."
 GUEST = Person("visitor-1-a", False)
@@ -177,6 +179,23 @@ def test_what_is_undone_goes_into_the_bin_unless_it_is_marked(desk: Desk) -> Non
     desk.keeper.shelf.set_favourite(liked.id, True)
     desk.editing.go_back(OWNER)
     assert not desk.keeper.shelf.get(liked.id).binned
+
+
+def test_what_was_being_spoken_when_it_was_undone_goes_into_the_bin_once_it_has_ended(desk: Desk) -> None:
+    finish(desk, SpeechRequest(TEXT))
+    desk.editing.speak(Edit(TEXT.replace("cold", "mild")), OWNER)
+    job = desk.keeper.journal.list_waiting()[-1]
+    desk.keeper.journal.begin(job.id)
+    desk.keeper.board.open(job.id)
+    desk.editing.go_back(OWNER)
+    folder = desk.keeper.folder(job.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    light_engine.speak(folder, 0, "One is warm.")
+    shutil.copy(SPOKEN.shown(folder, 0), folder / "speech.wav")
+    (made,) = desk.keeper.shelf.keep(job, [folder / "speech.wav"], RunSummary("starter-voice", seconds=1.5, whole=False))
+    assert not made.binned
+    desk.keeper.board.post(job.id, Stopped((str(made.path),), 1.0))
+    until(lambda: desk.keeper.shelf.get(made.id).binned)
 
 
 def test_a_chapter_that_shares_a_few_words_with_another_one_is_another_script(desk: Desk) -> None:

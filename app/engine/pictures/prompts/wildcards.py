@@ -18,7 +18,7 @@ LINES_MOST: Final = 16
 FILE_BYTES: Final = 1 << 20
 DRAWN_MOST: Final = 500
 """A prompt may have so many wildcards, with those in their lines."""
-_NAME: Final = re.compile(r"__([^\W_](?:[\w-]|[/ ](?=[^\W_])){0,100}?)__")
+_NAME: Final = re.compile(r"(?<![^\W_])__([^\W_](?:[\w-]|[/ ](?=[^\W_])){0,100}?)__(?![^\W_])")
 """A wildcard's file may lie in folders, as animals/cat; a dot leads to none above them."""
 
 

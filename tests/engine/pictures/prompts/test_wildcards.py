@@ -29,7 +29,7 @@ def test_a_wildcard_stands_for_its_lines(tmp_path: Path) -> None:
     write(home, "wild animals/great-cat", "lion")
     write(home, "颜色", "红")
     assert put_lines(home, "__wild animals/great-cat__ __颜色__") == "lion 红"
-    for plain in ("a __ b __ c", "____", "__/etc/x__", "__a/../b__", "__a//b__"):
+    for plain in ("a __ b __ c", "____", "__/etc/x__", "__a/../b__", "__a//b__", "a__b and c__d", "EasyNegative__v2__x"):
         assert put_lines(home, plain) == plain
 
 

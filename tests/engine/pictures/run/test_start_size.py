@@ -12,8 +12,10 @@ from app.base.paths import home
 from app.base.trouble import Impossible
 from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest
+from app.engine.models import catalog
 from app.engine.pictures.kind import PictureKind
 from app.engine.pictures.run.final_settings import resolve_settings
+from app.engine.pictures.run.input_images import open_image
 from tests.support.picture_fixtures import load_painter
 
 pytest_plugins = ["tests.support.picture_fixtures"]
@@ -51,6 +53,35 @@ def test_a_guests_starting_picture_keeps_its_shape(wide: PictureRequest, folders
     model = load_painter(folders["sd15"])[1]
     assert PictureKind().grant(wide, Allowance(), model).size == model.settings.fit_shape((400, 225))
     assert PictureKind().grant(replace(wide, width=64), Allowance(), model).size == (64, model.settings.height)
+
+
+def test_a_guests_open_size_stays_within_what_guests_may_use(wide: PictureRequest) -> None:
+    model = catalog.BY_ID["sdxl"]
+    assert model.settings.fit_shape((400, 225))[0] > Allowance().side
+    width, height = PictureKind().grant(wide, Allowance(), model).size
+    assert width == Allowance().side and height and abs(height - width * 225 / 400) < model.settings.multiple
+    assert max(PictureKind().grant(replace(wide, upscale=2), Allowance(), model).size) == Allowance().side // 2  # type: ignore[type-var]
+
+
+def test_an_open_size_is_no_larger_than_the_model_paints() -> None:
+    assert max(catalog.BY_ID["sdxl"].settings.fit_shape((100, 6000))) == catalog.BY_ID["sdxl"].settings.most
+
+
+def test_a_photo_that_lies_on_its_side_keeps_its_upright_shape(wide: PictureRequest, folders: dict[str, Path], tmp_path: Path) -> None:
+    model, exif = load_painter(folders["sd15"])[1], Image.Exif()
+    exif[0x112] = 6
+    Image.new("RGB", (400, 225)).save(tmp_path / "photo.jpg", exif=exif)
+    Image.new("RGB", (225, 400)).save(tmp_path / "scan.tiff")
+    for name in ("photo.jpg", "scan.tiff"):
+        request = replace(wide, image=str(tmp_path / name))
+        assert PictureKind().grant(request, Allowance(), model).size == model.settings.fit_shape((225, 400))
+        assert resolve_settings(request, model, tmp_path).request.size == model.settings.fit_shape((225, 400))
+
+
+def test_a_picture_whose_exif_is_none_is_used_as_it_is(tmp_path: Path) -> None:
+    for number, exif in enumerate((b"junk", b"Exif\0\0" + bytes(20))):
+        Image.new("RGB", (40, 30), "teal").save(path := tmp_path / f"{number}.png", exif=exif)
+        assert open_image(str(path)).size == (40, 30)
 
 
 def test_what_failed_for_lack_of_memory_keeps_the_shape(wide: PictureRequest) -> None:

@@ -7,6 +7,7 @@
  */
 
 export const INK = "rgb(232 89 12)"; // of the mask as it is seen; what is sent counts by its opacity alone
+const AREA_MOST = 40_000_000; // pixels of a picture that the server takes (app/ui/access/uploads.py)
 const MASK_MOST = 2048; // pixels a side: what is painted has no more
 const OVERLAP = 1 / 24; // of the shorter side, painted anew on both sides of the picture's edge, so that no seam stays
 const LEAST = 64; // pixels a side of a frame
@@ -172,9 +173,9 @@ function stretch(place, size, begin, length) {
 /** Move a side or corner of a frame; its other sides stay, however long. `grip`: which sides, as "left top".
  * @param {Frame} frame @param {string} grip @param {number} dx @param {number} dy @param {number} most pixels a side that is moved @returns {Frame} */
 export function reframe(frame, grip, dx, dy, most) {
-  const held = (/** @type {number} */ value) => Math.round(Math.max(LEAST, Math.min(most, value)));
+  const held = (/** @type {number} */ value, /** @type {number} */ other) => Math.round(Math.max(LEAST, Math.min(most, Math.floor(AREA_MOST / other), value)));
   const { x, y, width, height } = frame, right = x + width, bottom = y + height;
-  const wide = grip.includes("left") ? held(width - dx) : grip.includes("right") ? held(width + dx) : width;
-  const high = grip.includes("top") ? held(height - dy) : grip.includes("bottom") ? held(height + dy) : height;
+  const wide = grip.includes("left") ? held(width - dx, height) : grip.includes("right") ? held(width + dx, height) : width;
+  const high = grip.includes("top") ? held(height - dy, wide) : grip.includes("bottom") ? held(height + dy, wide) : height;
   return { x: grip.includes("left") ? right - wide : x, y: grip.includes("top") ? bottom - high : y, width: wide, height: high };
 }
