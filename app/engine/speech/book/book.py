@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,6 +12,8 @@ from app.base.trouble import BadRequest
 
 LETTERS_MOST: Final = 5_000_000
 CHAPTERS_MOST: Final = 2_000
+CHAPTER_MOST: Final = 800_000
+"""A longer chapter becomes several: with its title and the names of speakers it stays within a script."""
 TITLE_MOST: Final = 120
 """A longer title is cut to so many letters."""
 
@@ -21,11 +23,11 @@ class Chapter:
     title: str
     """It stands in one line, and may be empty."""
     text: str
-    """Blank lines part its paragraphs; the title is not among them."""
+    """Blank lines part its paragraphs; the title is not among them, but where it is all there is."""
 
     @property
     def script(self) -> str:
-        return f"{self.title}\n\n{self.text}" if self.title else self.text
+        return f"{self.title}\n\n{self.text}" if self.title and _plain(self.title) != _plain(self.text) else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,10 @@ def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:
                     chapters=CHAPTERS_MOST,
                 )
             )
-        if text:
-            kept.append(Chapter(_in_one_line(chapter.title), _without_title(text, chapter.title)))
+        pieces = _split(_without_title(text, chapter.title)) if text else ()
+        for number, piece in enumerate(pieces, 1):
+            title = f"{chapter.title[:TITLE_MOST]} ({number})" if number > 1 and chapter.title else chapter.title
+            kept.append(Chapter(_in_one_line(title), piece))
     if not kept:
         raise BadRequest(
             say_to_all(
@@ -74,14 +78,31 @@ def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:
     )
 
 
+def _split(text: str) -> Iterator[str]:
+    """Yield a chapter in pieces that are no longer than a script may be, cut after a paragraph or a sentence where there is one."""
+    while len(text) > CHAPTER_MOST:
+        found = (text.rfind(sign, CHAPTER_MOST // 2, CHAPTER_MOST) + len(sign) for sign in ("\n\n", "\n", ". ", "\u3002", " "))
+        cut = next((each for each in found if each > CHAPTER_MOST // 2), CHAPTER_MOST)
+        yield text[:cut].strip()
+        text = text[cut:].strip()
+    yield text
+
+
 def _in_one_line(words: str) -> str:
     return clean_words(" ".join(words.split()))[:TITLE_MOST].strip()
 
 
 def _without_title(text: str, title: str) -> str:
-    """A chapter that begins with its own title says it once."""
-    first, _, rest = text.partition("\n")
-    return rest.strip() if title and rest.strip() and _plain(first) == _plain(title) else text
+    """A chapter that begins with its own title, in one line or over several, says it once."""
+    wanted, lines = _plain(title), text.split("\n")
+    begun = ""
+    for place, line in enumerate(lines):
+        begun += _plain(line[: 2 * TITLE_MOST])
+        if not wanted.startswith(begun):
+            return text
+        if wanted and begun == wanted:
+            return "\n".join(lines[place + 1 :]).strip() or text
+    return text
 
 
 def _plain(words: str) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urldefrag
 from app.base.foreign_formats import Archive
 from app.base.sentence import say_to_all
 from app.base.trouble import BadRequest
-from app.engine.speech.book.book import Book, Chapter, finish_book
+from app.engine.speech.book.book import TITLE_MOST, Book, Chapter, finish_book
 from app.engine.speech.book.flowing_text import Page, read_page
 from app.engine.speech.book.markup import Tag, decode_markup, list_tokens
 
@@ -123,7 +123,8 @@ def _read_contents(archive: Archive, path: str, navigation: bool) -> dict[str, d
 
     def keep() -> None:
         if href and (title := " ".join("".join(words).split())):
-            found[_join(folder, href)].setdefault(unquote(urldefrag(href).fragment), title)
+            page, place = found[_join(folder, href)], unquote(urldefrag(href).fragment)
+            page[place] = _join_titles(page.get(place, ""), title)
 
     for token in list_tokens(decode_markup(archive.read(path, PAGE_MOST_BYTES))):
         if isinstance(token, str):
@@ -163,7 +164,17 @@ def _list_chapters(archive: Archive, spine: list[str], labels: dict[str, dict[st
 
 
 def _list_begins(page: Page, wanted: dict[str, str], listed: bool) -> list[tuple[int, str]]:
-    """List where chapters begin in a page, with their titles."""
+    """List where chapters begin in a page, with their titles; of places that the page lacks, the first is its beginning if there is no other."""
     if not listed:
         return [(0, page.heading)]
-    return sorted((page.places.get(name, 0), label) for name, label in wanted.items() if not name or name in page.places)
+    begins: dict[int, str] = {}
+    for name, label in wanted.items():
+        if not name or name in page.places:
+            place = page.places.get(name, 0)
+            begins[place] = _join_titles(begins.get(place, ""), label)
+    return sorted(begins.items()) or [(0, label) for label in wanted.values()][:1]
+
+
+def _join_titles(first: str, second: str) -> str:
+    """A part and its first chapter may begin at the same place."""
+    return f"{first.rstrip('.:')}. {second}" if first and first != second and len(first) < TITLE_MOST else first or second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -36,8 +37,20 @@ _SILENT: Final = frozenset(
     )
 )
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_NOTES: Final = frozenset(("noteref", "footnote", "footnotes", "endnote", "endnotes", "rearnote", "rearnotes", "pagebreak"))
-"""EPUB calls the number of a note, notes and the number of a page so: nobody reads them aloud."""
+_NOTES: Final = frozenset(
+    (
+        "doc-endnote", "doc-endnotes", "doc-footnote", "doc-noteref", "doc-pagebreak", "doc-pagelist", "doc-toc", "endnote", "endnotes", "fnanchor",
+        "footnote", "footnotes", "landmarks", "noteref", "page-list", "pagebreak", "rearnote", "rearnotes", "toc",
+    )
+)  # fmt: skip
+"""EPUB calls the number of a note, notes, the number of a page and lists of contents so, and other programs too: nobody reads them aloud."""
+_NAMED_BY: Final = ("type", "role", "class")
+_NEVER_CLOSED: Final = frozenset(("area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
+_QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'")
+_HIDDEN: Final = re.compile(r"(?<![\w:-])hidden(?![\w:-])", re.IGNORECASE)
+_IN_BRACKETS: Final = re.compile(r"\s*+(?:\[\s*+(?:\d{1,4}|[a-z]|\*)\s*+\]|\u21a9\ufe0e?+)\s*+")
+_RAISED: Final = re.compile(r"\s*+\[?\s*+(?:\d{1,4}|[a-z]|[*\u2020\u2021\u00a7]{1,3})\s*+\]?\s*+")
+"""A link to another place of the book is the number of a note if it stands in brackets, or is raised; the 2 of m\u00b2 leads nowhere."""
 
 
 @dataclass(slots=True)
@@ -53,6 +66,9 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
     page = Page()
     words: list[str] = []
     silent, depth, heading = "", 0, False
+    within: list[str] = []
+    """These links and raised letters are open."""
+    begun, seen = 0, set[str]()  # the outermost one: where its words begin, and what it holds
 
     def end_paragraph() -> None:
         if text := " ".join("".join(words).split()):
@@ -60,6 +76,7 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
             if heading and not page.heading:
                 page.heading = text
         words.clear()
+        within.clear()
 
     for token in tokens:
         if isinstance(token, str):
@@ -76,17 +93,31 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
             if wanted and (name := token.get("id") or (token.name == "a" and token.get("name"))) and name in wanted:
                 end_paragraph()
                 page.places.setdefault(name, len(page.paragraphs))
-            if not token.closes and (token.name in _SILENT or _is_note(token)):
+            if not token.closes and token.name not in _NEVER_CLOSED and (token.name in _SILENT or _is_unread(token)):
                 silent, depth = token.name, 1
             elif token.name == "br":
                 words.append("\n")
             elif token.name == "hr":
                 page.paragraphs.append("* * *")
+            elif token.name in ("a", "sup") and not token.closes:
+                if not within:
+                    begun, seen = len(words), set()
+                within.append(token.name)
+                seen.add("place" if "#" in token.get("href") else token.name)
+        elif within and within[-1] == token.name:
+            within.pop()
+            mark = _RAISED if "sup" in seen else _IN_BRACKETS
+            if not within and "place" in seen and mark.fullmatch(inside := "".join(words[begun:])):
+                words[begun:] = [" " if " " in inside else ""]
         if token.name in _HEADINGS:
             heading = token.opens and not token.closes
     end_paragraph()
     return page
 
 
-def _is_note(tag: Tag) -> bool:
-    return "type" in tag.attributes and not _NOTES.isdisjoint(tag.get("type").lower().split())
+def _is_unread(tag: Tag) -> bool:
+    lower = tag.attributes.lower()
+    if "hidden" in lower and _HIDDEN.search(_QUOTED.sub("''", lower)):
+        return True
+    named = [tag.get(each).lower().split() for each in _NAMED_BY if each in lower]
+    return any(not _NOTES.isdisjoint(each) for each in named)

@@ -29,6 +29,28 @@ def test_chapters_are_those_of_the_table_of_contents(newer: bool, tmp_path: Path
     assert fjord == ["The Fjord", "It was cold & dark.", "* * *", "Then it rained."]
 
 
+def test_a_part_that_begins_with_its_first_chapter_loses_neither(tmp_path: Path) -> None:
+    body = "<h1>Part One</h1><h2>The Ferry</h2><p>It left.</p><h2 id='b'>The Fjord</h2><p>It lay there.</p>"
+    listed = {"one.xhtml": "Part One", "one.xhtml#gone": "The Ferry", "one.xhtml#b": "The Fjord"}
+    book = read_book(save_epub(tmp_path / "x", {"one.xhtml": body}, listed), "x")
+    assert [each.title for each in book.chapters] == ["Part One", "The Fjord"]
+    listed = {"one.xhtml": "Part One", "one.xhtml#": "The Ferry", "one.xhtml#b": "The Fjord"}
+    book = read_book(save_epub(tmp_path / "x", {"one.xhtml": body}, listed), "x")
+    assert [(each.title, each.text) for each in book.chapters] == [("Part One. The Ferry", "It left."), ("The Fjord", "It lay there.")]
+
+
+def test_a_page_that_holds_only_a_title_says_it_once(tmp_path: Path) -> None:
+    pages = {"part.xhtml": "<h1>Part One</h1>", "one.xhtml": "<h2>I</h2><h2>The Ferry</h2><p>It left.</p>"}
+    book = read_book(save_epub(tmp_path / "x", pages, {"part.xhtml": "Part One", "one.xhtml": "I: The Ferry"}), "x")
+    assert [each.script for each in book.chapters] == ["Part One", "I: The Ferry\n\nIt left."]
+
+
+def test_chapters_whose_places_are_gone_are_not_one(tmp_path: Path) -> None:
+    pages = {"one.xhtml": "<p>It left.</p>", "two.xhtml": "<p>It came.</p>"}
+    book = read_book(save_epub(tmp_path / "x", pages, {"one.xhtml#gone": "One", "two.xhtml#gone": "Two", "two.xhtml#too": "Too"}), "x")
+    assert [(each.title, each.text) for each in book.chapters] == [("One", "It left."), ("Two", "It came.")]
+
+
 def test_one_page_of_many_chapters_is_cut_at_its_places(tmp_path: Path) -> None:
     body = "<p>Before all.</p><div id='c1'><h2>I</h2><p>First.</p></div><a name='c2'></a><h2>II</h2><p>Second.</p>"
     book = read_book(
@@ -46,6 +68,27 @@ def test_without_a_table_each_page_is_a_chapter_with_its_heading(tmp_path: Path)
 def test_notes_page_numbers_and_code_are_not_read(tmp_path: Path) -> None:
     (chapter,) = read_book(save_epub(tmp_path / "x", {"one.xhtml": NOTES}, None), "x").chapters
     assert chapter.text == "A word more.\n\n\u6f22 ends."
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("<p>A word<sup><a href='#n1'>12</a></sup> more.</p>", "A word more."),
+        ("<p>A word<a href='notes.xhtml#n1'><sup>[a]</sup></a> more.</p>", "A word more."),
+        ("<p>A word<a class='x' href='#n1'> [3] </a>more.</p>", "A word more."),
+        ("<p>A word<a role='doc-noteref' href='#n1'>*</a> more.</p>", "A word more."),
+        ("<p>A field of 3 m<sup>2</sup> and <a href='#n1'>12</a> men, <a href='x#y'>see there</a>.</p>", "A field of 3 m2 and 12 men, see there."),
+        ("<section role='doc-endnotes'><p>Nobody.</p></section><p>All.</p>", "All."),
+        ("<div class='chapter footnotes'><p>Nobody.</p></div><p>All.</p>", "All."),
+        ("<nav epub:type='toc'><ol><li>One</li></ol></nav><p>All.</p>", "All."),
+        ("<div hidden><p>Nobody.</p></div><p aria-hidden='true' class='hidden'>All.</p>", "All."),
+        ("<br class='pagebreak'><p>All.</p>", "All."),
+        ("<p>A <a href='#1'>12 men<p>All.</p>", "A 12 men\n\nAll."),
+    ],
+)  # fmt: skip
+def test_notes_of_other_programs_are_not_read_either(body: str, said: str, tmp_path: Path) -> None:
+    (chapter,) = read_book(save_epub(tmp_path / "x", {"one.xhtml": body}, None), "x").chapters
+    assert chapter.text == said
 
 
 @pytest.mark.parametrize(
