@@ -68,8 +68,8 @@ def save_epub(
     return path
 
 
-def save_word(path: Path, paragraphs: list[tuple[str, str]]) -> Path:
-    """Write a DOCX of paragraphs, each with the id of its style, "" for none."""
+def save_word(path: Path, paragraphs: list[tuple[str, str]], styles: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """Write a DOCX of paragraphs, each with the id of its style, "" for none. `styles`: names of styles by their ids."""
     body = ""
     for style, words in paragraphs:
         named = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
@@ -77,6 +77,11 @@ def save_word(path: Path, paragraphs: list[tuple[str, str]]) -> Path:
         body += f"<w:p>{named}{runs}</w:p>"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
+        if styles:
+            listed = "".join(
+                f'<w:style w:type="paragraph" w:styleId="{each}"><w:name w:val="{name}"/></w:style>' for each, name in styles.items()
+            )
+            archive.writestr("word/styles.xml", f'<w:styles xmlns:w="x">{listed}</w:styles>')
         archive.writestr(
             "word/document.xml",
             f'<?xml version="1.0"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>{body}</w:body></w:document>',

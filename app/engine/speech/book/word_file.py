@@ -11,28 +11,60 @@ from app.engine.speech.book.headed_text import Line, cut_at_headings
 from app.engine.speech.book.markup import decode_markup, list_tokens
 
 DOCUMENT: Final = "word/document.xml"
+STYLES: Final = "word/styles.xml"
 MOST_BYTES: Final = 100_000_000
-_STYLE: Final = re.compile(r"(?:heading|berschrift|titre|ttulo|titolo|\u6807\u9898)\s*([1-6])?$|title$", re.IGNORECASE)
-"""Word writes the names of headings into files in several languages."""
+_HEADING: Final = re.compile(r"(?:heading|berschrift|titre|ttulo|titolo|\u6807\u9898)\s*([1-6])?$|title$", re.IGNORECASE)
+_CONTENTS: Final = re.compile(r"(?:toc|verzeichnis|tm|tdc|sommario)\s*[1-9]$|toc ?heading$|contents heading$", re.IGNORECASE)
+"""Word writes styles into files by an id in the language of its maker, which `STYLES` leads to an English name."""
+_UNREAD: Final = frozenset(("del", "movefrom", "fallback"))
+"""Taken out, or moved elsewhere, while changes were tracked; and what is there twice, for older programs."""
 
 
 def read_word(archive: Archive, _name: str) -> Book:
+    names = _read_styles(archive)
     lines: list[Line] = []
     words: list[str] = []
-    level, inside, removed = 0, False, 0
+    level, listed, inside, unread = 0, False, False, 0
     for token in list_tokens(decode_markup(archive.read(DOCUMENT, MOST_BYTES))):
         if isinstance(token, str):
-            if inside and not removed:
+            if inside and not unread:
                 words.append(token)
-        elif token.name == "del":  # what was taken out while changes were tracked
-            removed += token.opens - token.closes
+        elif token.name in _UNREAD:
+            unread += token.opens - token.closes
         elif token.name == "t":
             inside = token.opens and not token.closes
+        elif unread:
+            continue
         elif token.name in ("tab", "br", "cr") and token.opens:
             words.append(" ")
-        elif token.name == "pstyle" and (style := _STYLE.match(token.get("val"))):
-            level = int(style[1] or 0) + 1
-        elif token.name == "p" and token.closes:
-            lines.append(Line(" ".join("".join(words).split()), level))
-            words, level = [], 0
+        elif token.name == "nobreakhyphen" and token.opens:
+            words.append("-")
+        elif token.name == "pstyle":
+            style = names.get(token.get("val"), token.get("val"))
+            listed = _CONTENTS.match(style) is not None
+            if heading := _HEADING.match(style):
+                level = int(heading[1] or 0) + 1
+        elif token.name == "outlinelvl" and token.get("val") in tuple("012345"):
+            level = int(token.get("val")) + 2
+        elif token.name == "p" and (token.closes or words):  # one that begins within another is that of a text box
+            if not listed:
+                lines.append(Line(" ".join("".join(words).split()), level))
+            words, level, listed = [], 0, False
     return cut_at_headings(lines)
+
+
+def _read_styles(archive: Archive) -> dict[str, str]:
+    names: dict[str, str] = {}
+    style = ""
+    try:
+        written = decode_markup(archive.read(STYLES, MOST_BYTES))
+    except OSError:  # the words are what counts
+        return names
+    for token in list_tokens(written):
+        if isinstance(token, str):
+            continue
+        if token.name == "style":
+            style = token.get("styleid") if token.opens else ""
+        elif token.name == "name" and style:
+            names.setdefault(style, token.get("val"))
+    return names
