@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from app.base.sentence import say_to_all
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import Book, Chapter, finish_book
 from app.engine.speech.book.headed_text import Line, cut_at_headings
-from app.engine.speech.text.layout import CHAPTER
+from app.engine.speech.text.chapter_names import CHAPTER, EAST
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _HEADING: Final = re.compile(r"(#{1,6})\s++(\S[^\n]*?)\s*+#*+\s*+$")
@@ -18,6 +20,14 @@ _CUE: Final = re.compile(r"\s*+\d{1,3}:\d\d(?::\d\d)?[,.]\d{1,3}\s*+-->\s")
 """SRT and WebVTT write the times of a subtitle so."""
 _MARKS: Final = re.compile(r"</?[A-Za-z][^<>]{0,80}>|\{\\[^{}]{0,80}\}")
 """Subtitles mark italics and places so."""
+FACTS_MOST: Final = 60
+TITLE_LINE: Final = 100
+"""A longer line is no title."""
+_FACT: Final = re.compile(r"[\w .-]{1,40}:(?:\s.*)?|\s+\S.*|- .*|#.*|\s*")
+_NOTE: Final = re.compile(r" {0,3}\[\^[^\]\s]{1,40}\]:")
+_NOTE_MARK: Final = re.compile(r"\[\^[^\]\s]{1,40}\]")
+_RULE: Final = re.compile(r"(=|-)\1{2,}\s*")
+_RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:.{0,98}[^\s.!?,;:|])?")
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 
@@ -35,9 +45,11 @@ def read_text(data: bytes, name: str) -> Book:
     lines = re.sub(r"\r\n?+", "\n", text).split("\n")
     if any(_CUE.match(line) for line in lines[:100]):
         return finish_book(Book(()), [Chapter("", _join_cues(lines))])
-    if sum(_HEADING.match(line) is not None for line in lines):
-        return cut_at_headings(_read_markdown(lines))
-    return cut_at_headings(_read_plain(lines))
+    lines, told = _take_facts(lines)
+    lines = _mark_ruled(_without_notes(lines))
+    if any(_HEADING.match(line) for line in lines):
+        return cut_at_headings(_read_markdown(lines), told)
+    return cut_at_headings(_read_plain(lines), told)
 
 
 def decode_text(data: bytes) -> str | None:
@@ -89,16 +101,89 @@ def _without_marks(line: str) -> str:
     return _STRESS.sub(r"\2", _LINK.sub(r"\1", line))
 
 
+def _take_facts(lines: list[str]) -> tuple[list[str], Book]:
+    """Take the facts that programs for Markdown keep before a text, between two lines of "---"."""
+    end = next((place for place, line in enumerate(lines[1:FACTS_MOST], 1) if line.rstrip() in ("---", "...")), 0)
+    if lines[0].rstrip() != "---" or not all(_FACT.fullmatch(line) for line in lines[1:end]):
+        return lines, Book(())
+    facts = dict[str, str]()
+    for line in lines[1:end]:
+        name, _, value = line.partition(":")
+        facts.setdefault(name.lower(), value.strip().strip("\"'"))
+    return lines[end + 1 :], Book((), facts.get("title", ""), facts.get("author", ""), facts.get("lang", facts.get("language", "")))
+
+
+def _without_notes(lines: list[str]) -> list[str]:
+    """Leave out the notes of Markdown, and the marks that lead to them."""
+    kept: list[str] = []
+    within = False
+    for line in lines:
+        within = _NOTE.match(line) is not None or (within and (not line.strip() or line.startswith(("    ", "\t"))))
+        kept.append("" if within else _NOTE_MARK.sub("", line))
+    return kept
+
+
+def _mark_ruled(lines: list[str]) -> list[str]:
+    """Write headings that are underlined as those with a number sign."""
+    marked = ["", *lines, ""]
+    for place in range(1, len(marked) - 1):
+        before, line = marked[place - 1], marked[place].strip()
+        if not before.strip() and _RULED_TITLE.fullmatch(line) and (rule := _RULE.fullmatch(marked[place + 1])):
+            marked[place : place + 2] = [f"{'#' if rule[1] == '=' else '##'} {line}", ""]
+    return marked[1:-1]
+
+
 def _read_plain(lines: list[str]) -> list[Line]:
-    """A line that says of itself that a chapter begins, between blank ones, is a heading."""
+    """Lines that say of themselves that a chapter begins are headings, else the numbers 1, 2, 3 that stand alone."""
+    titles = _find_titles(lines) or _find_numbers(lines)
     found: list[Line] = []
     texts: list[str] = []
+    skipped = 0
     for place, line in enumerate(lines):
-        alone = (place == 0 or not lines[place - 1].strip()) and (place + 1 == len(lines) or not lines[place + 1].strip())
-        if alone and len(line) < 100 and CHAPTER.fullmatch(line.strip()):
-            found += [Line("\n".join(texts).strip()), Line(line.strip(), 1)]
+        if place in titles:
+            title, skipped = titles[place]
+            found += [Line("\n".join(texts).strip()), Line(title, 1)]
             texts = []
+        if skipped:
+            skipped -= 1
         else:
             texts.append(line)
     found.append(Line("\n".join(texts).strip()))
     return [line for line in found if line.text]
+
+
+def _list_alone(lines: list[str], most: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield what stands between blank lines and is no longer than so many: where it begins, and its lines."""
+    begin = 0
+    for filled, block in groupby(lines, key=lambda line: bool(line.strip())):
+        held = [line.strip() for line in block]
+        if filled and len(held) <= most:
+            yield begin, held
+        begin += len(held)
+
+
+def _find_titles(lines: list[str]) -> dict[int, tuple[str, int]]:
+    """Return the titles of chapters by the number of their first line, each with how many lines it takes: a name may stand under "Chapter 1"."""
+    found = {place: (line.strip(), 1) for place, line in enumerate(lines) if len(line) < TITLE_LINE and EAST.fullmatch(line.strip())}
+    for place, (first, *more) in _list_alone(lines, 2):
+        if len(first) >= TITLE_LINE or not CHAPTER.fullmatch(first):
+            continue
+        if not more:
+            found[place] = first, 1
+        elif len(more[0]) < TITLE_LINE and more[0][-1].isalnum():
+            found[place] = f"{first.rstrip('.:')}. {more[0]}", 2
+    return found
+
+
+def _find_numbers(lines: list[str]) -> dict[int, tuple[str, int]]:
+    found, count = dict[int, tuple[str, int]](), 0
+    for place, (line,) in _list_alone(lines, 1):
+        if line.rstrip(".") in (str(count + 1), _write_roman(count + 1)):
+            count += 1
+            found[place] = line, 1
+    return found if count > 1 else {}
+
+
+def _write_roman(number: int) -> str:
+    tens, ones = divmod(number, 10)
+    return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[ones]

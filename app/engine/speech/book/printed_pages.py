@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from app.engine.speech.book.headed_text import Line
-from app.engine.speech.text.layout import CHAPTER
+from app.engine.speech.text.chapter_names import CHAPTER
 
 OFTEN: Final = 3
 """What stands at the same edge of as many pages is no text."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
 
+from app.engine.speech.text.chapter_names import CHAPTER
+
 PARAGRAPH_S: Final = 0.6
 HEADING_S: Final = 0.9
 """It stands before a heading and after it."""
@@ -23,15 +25,6 @@ _BREAK = re.compile(r"(?:[*#~⁂§•=+_-]\s*+){3,}+|[#*~⁂§]")
 _RULED = re.compile(r"={3,}+|-{3,}+")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}\.|\(?(?:\d{1,2}|[a-z])\))\s++(?=\S)")
 _MARKED_HEADING = re.compile(r"#{1,6}+\s++(?=\S)")
-_COUNT: Final = (
-    r"(?:\d{1,3}|(?-i:[IVXLC]{1,7})|the\s+\w{3,12}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|fifteen|eighteen|"
-    r"(?:twenty|thirty|forty|fifty)(?:-\w{3,5})?)"
-)
-CHAPTER = re.compile(
-    rf"(?:chapter|part|book|act|scene|section|canto|stave|letter|volume)\s+{_COUNT}\b[^.!?]{{0,60}}\.?|"
-    r"(?:prologue|epilogue|preface|introduction|foreword|afterword|interlude|appendix|contents)\.?",
-    re.IGNORECASE,
-)
 _NUMBER = re.compile(r"(?:[IVXLC]{1,7}|\d{1,3})\.?")
 _ENDED = re.compile(r"""[.!?。！？]["')\]]*+$""")
 _BEGINS = re.compile(r"""["'(\[-]*+[^\W_a-z]""")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,52 @@ def test_what_was_taken_out_of_a_word_file_stays_out(tmp_path: Path) -> None:
     assert chapter.text == "It rained."
 
 
+def test_styles_of_a_word_file_are_known_by_their_names(tmp_path: Path) -> None:
+    names = {"1": "heading 1", "10": "toc 1", "a3": "Title"}
+    written = [("a3", "渡轮"), ("10", "一 3"), ("1", "一"), ("", "风来了\u3002"), ("1", "二"), ("", "下雨了\u3002")]
+    book = read_book(save_word(tmp_path / "x", written, names), "x.docx")
+    assert book.title == "渡轮"
+    assert [(each.title, each.text) for each in book.chapters] == [("一", "风来了\u3002"), ("二", "下雨了\u3002")]
+
+
+@pytest.mark.parametrize("style", ["TOC1", "Verzeichnis2", "TM1", "TOCHeading"])
+def test_the_contents_of_a_word_file_are_not_read(style: str, tmp_path: Path) -> None:
+    (chapter,) = read_book(save_word(tmp_path / "x", [(style, "One 3"), ("", "It rained.")]), "x").chapters
+    assert chapter.text == "It rained."
+
+
+@pytest.mark.parametrize(
+    ("between", "said"),
+    [
+        ("<w:moveFrom><w:r><w:t>never</w:t></w:r></w:moveFrom>", "It rained."),
+        ("<w:r><w:noBreakHyphen/></w:r>", "It- rained."),
+        (
+            "<mc:AlternateContent><mc:Choice><w:p><w:r><w:t>A box.</w:t></w:r></w:p></mc:Choice>"
+            "<mc:Fallback><w:p><w:pPr><w:pStyle w:val='Heading1'/></w:pPr><w:r><w:t>A box.</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent>",
+            "It\n\nA box.\n\nrained.",
+        ),
+    ],
+)
+def test_what_word_writes_twice_or_has_moved_is_read_once(between: str, said: str, tmp_path: Path) -> None:
+    words = f"It</w:t></w:r>{between}<w:r><w:t> rained."
+    (chapter,) = read_book(save_word(tmp_path / "x", [("", words)]), "x").chapters
+    assert chapter.text == said
+
+
+def test_a_level_of_the_outline_makes_a_heading(tmp_path: Path) -> None:
+    raised = "<w:pPr><w:outlineLvl w:val='0'/></w:pPr>"
+    path = save_word(tmp_path / "x", [("", "Begun."), ("", "One"), ("", "It rained."), ("", "Two"), ("", "It snowed.")])
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "y", "w") as new:
+        for each in old.namelist():
+            words = old.read(each).decode()
+            for title in ("One", "Two"):
+                words = words.replace(
+                    f'<w:p><w:r><w:t xml:space="preserve">{title}', f'<w:p>{raised}<w:r><w:t xml:space="preserve">{title}'
+                )
+            new.writestr(each, words)
+    assert [each.title for each in read_book(tmp_path / "y", "y").chapters] == ["", "One", "Two"]
+
+
 def test_markdown_loses_its_marks(tmp_path: Path) -> None:
     book = read(tmp_path, MARKDOWN)
     assert book.title == "The Ferry"
@@ -59,6 +106,62 @@ def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
         ("CHAPTER ONE", "The wind came off the fjord."),
         ("Chapter Two", "It rained.\nChapter Three was never written."),
     ]
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ("Erstes Kapitel", "Kapitel 2. Die Fähre"), ("KAPITEL ZWÖLF", "Epilog"), ("Chapitre premier", "Deuxième partie"),
+        ("Capítulo 1", "Capítulo dos: El mar"),
+        ("Глава первая", "Глава 2"), ("第一章 渡轮", "第12章"), ("序章", "第一話 風"),
+        ("Chapter 1. The Ferry", "The Third Book"), ("1", "2"), ("I.", "II."),
+    ],
+)  # fmt: skip
+def test_chapters_are_found_in_many_languages(titles: tuple[str, str], tmp_path: Path) -> None:
+    words = f"{titles[0]}\n\nIt left.\n\n\n{titles[1]}\n\nIt came."
+    assert [(each.title, each.text) for each in read(tmp_path, words).chapters] == [(titles[0], "It left."), (titles[1], "It came.")]
+
+
+def test_in_chinese_no_blank_line_is_needed(tmp_path: Path) -> None:
+    words = "第一章渡轮\n\u3000\u3000风来了\u3002\n第二章\n\u3000\u3000第一部电影\n\u3000\u3000下雨了\u3002"
+    assert [(each.title, len(each.text.split("\n"))) for each in read(tmp_path, words).chapters] == [("第一章渡轮", 1), ("第二章", 2)]
+
+
+@pytest.mark.parametrize(
+    "line", ["3", "1984", "II", "Letter from Anna", "With part of the crew gone.", "der alte Teil der Stadt", "Part of it"]
+)
+def test_what_only_looks_like_a_chapter_is_none(line: str, tmp_path: Path) -> None:
+    (chapter,) = read(tmp_path, f"It left.\n\n{line}\n\nIt came.").chapters
+    assert chapter.text == f"It left.\n\n{line}\n\nIt came."
+
+
+def test_the_name_of_a_chapter_may_stand_under_its_number(tmp_path: Path) -> None:
+    words = "CHAPTER I.\nDown the Hole\n\nShe fell.\n\nCHAPTER II.\nThe pool was wet.\n\nShe swam."
+    (chapter,) = read(tmp_path, words).chapters
+    assert (chapter.title, chapter.text) == ("CHAPTER I. Down the Hole", "She fell.\n\nCHAPTER II.\nThe pool was wet.\n\nShe swam.")
+
+
+def test_underlined_headings_facts_and_notes_of_markdown(tmp_path: Path) -> None:
+    words = (
+        '---\ntitle: "The Ferry"\nauthor: A. Writer\nlang: en-GB\ntags:\n  - sea\n---\nOne\n===\n\nIt left.[^1] And [^x2] went.\n\n'
+        "[^1]: Nobody reads this.\n    Nor this.\n\nAll the same.\n\nTwo\n=====\nIt came.\n\nOn.\n---\nAgain."
+    )
+    book = read(tmp_path, words)
+    assert (book.title, book.author, book.language) == ("The Ferry", "A. Writer", "en-GB")
+    assert [(each.title, each.text) for each in book.chapters] == [
+        ("One", "It left. And  went.\n\n\n\n\nAll the same."),
+        ("Two", "It came.\n\nOn.\n---\nAgain."),
+    ]
+
+
+def test_a_line_of_dashes_is_no_list_of_facts(tmp_path: Path) -> None:
+    assert read(tmp_path, "---\nHe said nothing.\n---\nIt left.").chapters[0].text.startswith("---\nHe said nothing.")
+
+
+def test_a_chapter_longer_than_a_script_becomes_several(tmp_path: Path) -> None:
+    book = read(tmp_path, "# One\n\n" + "It left the pier at seven. \n\n" * 40_000 + "# Two\n\nIt came.")
+    assert [each.title for each in book.chapters] == ["One", "One (2)", "Two"]
+    assert all(len(each.script) < 1_000_000 and each.text.endswith(".") for each in book.chapters)
 
 
 @pytest.mark.parametrize(("words", "said"), [(SRT, "The wind came.\n\nIt was 1984. 1985"), (VTT, "The wind came.")])
