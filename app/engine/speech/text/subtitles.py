@@ -26,6 +26,14 @@ LINE_MOST: Final = 42
 """A line has at most so many letters, and two are shown at once; a longer sentence is shown bit by bit."""
 WIDE: Final = "\u3000"
 """From here on signs have no blanks between them: Chinese and Japanese."""
+_WIDE_SIGN: Final = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff01-\uff60]")
+_STOPS: Final = "\u3001\u3002\uff0c\uff01\uff1f\uff1b\uff1a"
+_CLOSING: Final = _STOPS + "\u300d\u300f\u300b\uff09\u201d\u2019\u2026\u30fc"
+_OPENING: Final = "\u300c\u300e\u300a\uff08\u201c\u2018"
+_UNIT: Final = re.compile(
+    rf"\s*+(?:[{_OPENING}]*+(?:{_WIDE_SIGN.pattern}[{_CLOSING}]*+|[^\s\u3000-\u9fff\uf900-\ufaff\uff01-\uff60]++)|\S)"
+)
+"""A line may break before each of these: a word, or a wide sign with the marks that must not stand alone."""
 _TAGGED: Final = re.compile(r"\[[^\[\]]{1,40}\] ?")
 
 
@@ -125,13 +133,15 @@ def strip_tags(text: str) -> str:
 
 
 def split_long(cue: Cue) -> list[Cue]:
-    """Split what two lines do not hold, at blanks; each piece lasts as long as its letters take."""
+    """Split what two lines do not hold, at blanks or between signs that need none; each piece lasts as long as its letters take."""
     text = strip_tags(cue.text)
-    pieces, most = [""], -(-len(text) // -(-len(text) // (2 * LINE_MOST) or 1))
-    for word in text.split():
-        if pieces[-1] and len(pieces[-1]) + len(word) + 1 > max(most, LINE_MOST) + LINE_MOST // 2:
+    wide = _width(text)
+    pieces, most = [""], -(-wide // -(-wide // (2 * LINE_MOST) or 1))
+    for unit in _UNIT.findall(text):
+        slack = 0 if unit[0] >= WIDE else LINE_MOST // 2
+        if pieces[-1] and _width(pieces[-1]) + _width(unit) > max(most, LINE_MOST) + slack:
             pieces.append("")
-        pieces[-1] += f" {word}" if pieces[-1] else word
+        pieces[-1] += unit if pieces[-1] else unit.lstrip()
     letters, made, begin_s = sum(map(len, pieces)) or 1, [], cue.begin_s
     for piece in pieces:
         end_s = begin_s + (cue.end_s - cue.begin_s) * len(piece) / letters
@@ -140,13 +150,18 @@ def split_long(cue: Cue) -> list[Cue]:
     return made
 
 
+def _width(text: str) -> int:
+    """Signs of Chinese and Japanese are twice as wide as letters."""
+    return len(text) + len(_WIDE_SIGN.findall(text))
+
+
 def _break_line(text: str) -> str:
-    """Break a text into two lines of about one length, if one does not hold it."""
-    if len(text) <= LINE_MOST:
+    """Break a text into two lines of about one length, if one does not hold it; between wide signs rather after a comma."""
+    if (wide := _width(text)) <= LINE_MOST:
         return text
-    places = [found.start() for found in re.finditer(" ", text)]
-    middle = min(places, key=lambda place: abs(2 * place - len(text)), default=0)
-    return f"{text[:middle]}\n{text[middle + 1 :]}" if middle else text
+    places = [found.start() for found in _UNIT.finditer(text)][1:]
+    middle = min(places, key=lambda place: abs(2 * _width(text[:place]) - wide) - (text[place - 1] in _STOPS) * wide // 4, default=0)
+    return f"{text[:middle]}\n{text[middle:].lstrip()}" if middle else text
 
 
 def _word_time(seconds: float, mark: str) -> str:
