@@ -26,6 +26,7 @@ from app.base.stored_json import is_right, read_stored
 from app.base.trouble import BadRequest, Trouble
 from app.engine.models.voice_limits import NONVERBALS
 from app.engine.speech.text.cast_tags import find_tags
+from app.engine.speech.text.script_characters import PLAIN
 from app.engine.speech.text.script_edits import WORD
 from app.engine.speech.text.script_marks import MARK
 
@@ -42,6 +43,11 @@ _TOKEN: Final = re.compile(f"{WORD.pattern}|[^\\w\\s]")
 _APOSTROPHES: Final = str.maketrans("’‘ʼ", "'''")
 _GOES_ON: Final = re.compile(r"['’‘ʼ](?![sS]\b)\w")
 """After a match, this means that the word goes on, as can't; Anna's does not."""
+_ELIDED: Final = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|un|quest|quell|(?:d|n|s)?[ae]ll|coll|o)['’‘ʼ]", re.IGNORECASE)
+"""French and Italian join a short word to the next one so, as in d'Anna and l'eau."""
+_LAST_WORD: Final = re.compile(r"(?:^|(?<=[\W_]))[^\W_]+['’‘ʼ]$")
+_BETWEEN: Final = "\0"
+_JOINED: Final = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 _NONVERBAL: Final = re.compile(r"\(\s*+([a-z ]{1,20})\)")
 
 
@@ -123,8 +129,11 @@ def find_said(text: str, rows: Rows, known: Collection[str] = ()) -> list[Said]:
 
 
 def _ends_word(text: str, begin: int) -> bool:
-    """Tell whether this is the end of a word, as the t of can't."""
-    return begin > 1 and text[begin - 1] in "'’‘ʼ" and text[begin - 2].isalnum()
+    """Tell whether this is the end of a word, as the t of can't; Anna in d'Anna is a word of its own."""
+    if begin < 2 or text[begin - 1] not in "'’‘ʼ" or not text[begin - 2].isalnum():
+        return False
+    before = _LAST_WORD.search(text[max(0, begin - 12) : begin])
+    return before is None or not _ELIDED.fullmatch(before[0])
 
 
 def _list_closed(text: str, known: Collection[str]) -> list[tuple[int, int]]:
@@ -154,17 +163,30 @@ def keep_used(text: str, rows: Rows, known: Collection[str] = ()) -> Rows:
 
 
 def restore_spelling(texts: Iterable[str], text: str, rows: Rows, known: Collection[str] = ()) -> list[str]:
-    """Return spoken sentences of a script, in order, as it is written: for readers."""
-    left = [(spoken, text[begin:end]) for begin, end, spoken in find_said(text, rows, known)][::-1]
-    restored = list[str]()
-    for each in texts:
-        at, pieces = 0, list[str]()
-        while left and (begin := each.find(left[-1][0], at)) >= 0:
-            spoken, written = left.pop()
-            pieces += [each[at:begin], written]
-            at = begin + len(spoken)
-        restored.append("".join([*pieces, each[at:]]))
-    return restored
+    """Return spoken sentences of a script, in order, as it is written: for readers. What is spoken otherwise than it is spelt, as figures are, stays."""
+    shown = _BETWEEN.join(texts)
+    pieces, at, gone = list[str](), 0, set[str]()
+    for begin, end, spelt in find_said(text, rows, known):
+        spoken = " ".join(unicodedata.normalize("NFC", spelt).translate(PLAIN).split())
+        if spoken in gone:
+            continue
+        if (found := _find_word(shown, spoken, at)) < 0:
+            gone.add(spoken)
+            continue
+        pieces += [shown[at:found], text[begin:end]]
+        at = found + len(spoken)
+    return "".join([*pieces, shown[at:]]).split(_BETWEEN)
+
+
+def _find_word(text: str, word: str, begin: int) -> int:
+    """Return where a word stands that is no part of another one; -1: nowhere. Signs of Chinese and Japanese are words by themselves."""
+    while (begin := text.find(word, begin)) >= 0:
+        end = begin + len(word)
+        before, after = text[max(0, begin - 1) : begin + 1], text[end - 1 : end + 1]
+        if not (_JOINED.fullmatch(before) or _JOINED.fullmatch(after)):
+            return begin
+        begin = end
+    return -1
 
 
 def check_row(word: str, spoken: str) -> tuple[str, str]:

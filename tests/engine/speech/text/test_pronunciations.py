@@ -39,6 +39,8 @@ def home(tmp_path: Path) -> Home:
         ("去重庆了", "去崇庆了"),
         ("[Anna] Hello, Anna.\nAnna: yes (pause 1s) (laughs) Anna", "[Anna] Hello, Ahna.\nAnna: yes (pause 1s) (laughs) Ahna"),
         ("snow, renew, news", "snow, renew, news"),
+        ("le chapeau d'Anna, L’Anna, dell'Anna, O'Anna", "le chapeau d'Ahna, L’Ahna, dell'Ahna, O'Ahna"),
+        ("rockn'Anna, Anna'Anna", "rockn'Anna, Anna'Anna"),
     ],
 )
 def test_the_longest_word_is_said_as_it_is_listed(text: str, said: str) -> None:
@@ -50,6 +52,14 @@ def test_a_script_keeps_only_what_it_needs_and_readers_see_what_is_written() -> 
     assert keep_used("nothing of it", ROWS) == ()
     text = "Anna saw Siobhan. The US can."
     assert restore_spelling(["Ahna saw Shivawn.", "The you ess kan."], text, ROWS) == ["Anna saw Siobhan.", "The US can."]
+
+
+def test_readers_see_what_is_written_whatever_stands_beside_it() -> None:
+    rows = (("Heather", "Hethe"), ("lb", "He"), ("Mr 3", "Mr three—ah"), ("Siobhan", "Shiv’awn"), ("Anna", "Ahna"), ("重庆", "崇庆"))
+    text = "Hethe said: lb. Mr 3 saw “Siobhan”, and Anna. 去重庆了"
+    shown = ["Hethe said: He.", 'Mr three - ah saw "Shiv\'awn", and Ahna.', "去崇庆了"]
+    assert restore_spelling(shown, text, rows) == ["Hethe said: lb.", 'Mr 3 saw "Siobhan", and Anna.', "去重庆了"]
+    assert restore_spelling(["She had five.", "Ahna."], "She had V. Anna.", (("V", "5"), ("Anna", "Ahna"))) == ["She had five.", "Anna."]
 
 
 def test_fifty_thousand_words_take_linear_time() -> None:
