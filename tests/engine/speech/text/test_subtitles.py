@@ -79,7 +79,10 @@ def test_a_long_sentence_is_shown_bit_by_bit() -> None:
 
 
 def test_a_long_chinese_sentence_is_shown_in_lines_that_one_can_read() -> None:
-    text = "\u6e21\u8f6e\u79bb\u5f00\u7801\u5934\u7684\u65f6\u5019\uff0c\u98ce\u4ece\u6d77\u4e0a\u5439\u6765\uff0c" * 4 + "\u5979\u6ca1\u6709\u8bf4\u8bdd\u3002"
+    text = (
+        "\u6e21\u8f6e\u79bb\u5f00\u7801\u5934\u7684\u65f6\u5019\uff0c\u98ce\u4ece\u6d77\u4e0a\u5439\u6765\uff0c" * 4
+        + "\u5979\u6ca1\u6709\u8bf4\u8bdd\u3002"
+    )
     pieces = subtitles.split_long(Cue(0.0, 12.0, text))
     lines = [line for piece in pieces for line in piece.text.split("\n")]
     assert "".join(lines) == text and all(piece.text.count("\n") <= 1 for piece in pieces)
