@@ -19,6 +19,8 @@ UNITS: Final = {
 _WHOLE: Final = r"\d{1,3}(?:,\d{3}){1,5}+(?![\d,]\d)|\d{1,40}+"
 _NUMBER: Final = rf"(?P<minus>(?<![\w\d])[-−])?(?P<whole>{_WHOLE})(?P<part>\.\d{{1,20}}+)?+"
 _UNIT: Final = "|".join(map(re.escape, UNITS))
+_COUNTED: Final = "[个個位名只隻条本张張件次天块杯瓶把间家台辆座岁周种遍人米倍万千秒]|小时|分钟|公里|公斤|年(?!级)|点(?!\\d)"
+"""Of these there are 两, not 二."""
 _MONEY: Final = "".join(MONEY)
 
 
@@ -60,7 +62,10 @@ def _word_number(found: re.Match[str]) -> str:
 
 
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    (re.compile(r"(?<![\w.-])(\d{4})-(\d\d)-(\d\d)(?![\w-])"), lambda found: f"{found[1]}年{int(found[2])}月{int(found[3])}日"),
     (re.compile(r"(?<![\d.])(\d{4})(?= ?年)"), lambda found: figures(found[1])),
+    (re.compile(r"(?<![\d.,])(?:1[3-9]\d{9}|0\d{2,3}-?\d{7,8})(?![\d.,]\d|\d)"), lambda found: figures(found[0].replace("-", ""))),
+    (re.compile(rf"(?<![\d.,:：第-])2(?= ?(?:{_COUNTED}))"), lambda _: "两"),
     (re.compile(r"(?<![\d.:])(\d{1,2})[:：]([0-5]\d)(?![\d:])"), lambda found: _word_clock(int(found[1]), int(found[2]))),
     (re.compile(rf"{_NUMBER} ?[%％]"), lambda found: f"百分之{_word_number(found)}"),
     (re.compile(rf"(?P<sign>[{_MONEY}]) ?{_NUMBER}"), lambda found: f"{_word_number(found)}{MONEY[found['sign']]}"),
@@ -71,7 +76,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]
 
 
 def _word_clock(hour: int, minute: int) -> str:
-    return f"{cardinal(hour)}点" + (f"{FIGURES[0] if minute < 10 else ''}{cardinal(minute)}分" if minute else "")
+    return f"{'两' if hour == 2 else cardinal(hour)}点" + (f"{FIGURES[0] if minute < 10 else ''}{cardinal(minute)}分" if minute else "")
 
 
 def write_chinese(text: str) -> str:

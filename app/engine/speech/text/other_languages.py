@@ -9,6 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.engine.speech.text import german_figures
+from app.engine.speech.text.german_figures import words
+
+Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 LIMIT: Final = 10**12
 """A longer number is read figure by figure."""
 _WHOLE: Final = r"\d{1,3}(?:[. \u00a0\u202f']\d{3}){1,5}+(?![\d.]\d)|\d{1,40}+"
@@ -33,9 +37,11 @@ class Language:
     """Each sign leads to the word for one and that for several."""
     cents: str
     units: Mapping[str, tuple[str, str]]
+    """A word for one that begins with an asterisk has its article with it, as that of a feminine noun."""
     short: Mapping[str, str]
     """Abbreviations stand here as they are written, with their stops."""
     signs: Mapping[str, str]
+    fractions: Mapping[str, str]
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -44,6 +50,8 @@ class Language:
     """The first day of a month is called so; empty: its number is said."""
     year: Callable[[int], str] | None = None
     day: Callable[[int], str] | None = None
+    own: tuple[Rule, ...] = ()
+    """These rules come before those that all languages share."""
 
 
 def write_figures(text: str, language: str) -> str:
@@ -60,7 +68,7 @@ def write_figures(text: str, language: str) -> str:
 
 
 @functools.cache
-def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]:
+def _list_rules(language: str) -> tuple[Rule, ...]:
     row = LANGUAGES[language]
     units = "|".join(re.escape(unit) for unit in sorted(row.units, key=len, reverse=True))
     short = "|".join(re.escape(each).replace(r"\ ", r"[ \u00a0]?") for each in sorted(row.short, key=len, reverse=True))
@@ -68,7 +76,7 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
     months = "|".join(row.months)
 
     def word_date(found: re.Match[str]) -> str:
-        day, month, year = (int(each) for each in found.groups())
+        day, month, year = (int(found[each]) for each in ("day", "month", "year"))
         if not (0 < day < 32 and 0 < month < 13):
             return found[0]
         return row.date.format(day=_word_day(row, day), month=row.months[month - 1], year=_word_year(row, year))
@@ -83,7 +91,7 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
     def word_money(found: re.Match[str]) -> str:
         one, several = row.money[found["sign"]]
         whole = _to_int(found["whole"])
-        words = f"{_count(row, whole)} {one if whole == 1 else several}"
+        words = _word_one(row, one) if whole == 1 else f"{_count(row, whole)} {several}"
         part = (found["part"] or "").ljust(2, "0")
         if len(part) > 2:
             words = f"{_word_number(row, found['whole'], found['part'])} {several}"
@@ -95,7 +103,10 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
         one, several = row.units[found["unit"]]
         whole = _to_int(found["whole"])
         counted = not found["part"] and (whole == 1 or one != several)
-        words = f"{_count(row, whole) if counted else _word_number(row, found['whole'], found['part'])} {one if counted and whole == 1 else several}"
+        if counted and whole == 1:
+            words = _word_one(row, one)
+        else:
+            words = f"{_count(row, whole) if counted else _word_number(row, found['whole'], found['part'])} {several}"
         return f"{row.minus} {words}" if found["minus"] else words
 
     def word_day(found: re.Match[str]) -> str:
@@ -110,8 +121,11 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
         return f"{row.minus} {words}" if found["minus"] else words
 
     return (
+        *row.own,
         (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
-        (re.compile(r"(?<![\w./])(\d{1,2})[./](\d{1,2})[./](\d{4})(?![\w/])"), word_date),
+        (re.compile(r"(?<![\w./])(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})(?![\w/])"), word_date),
+        (re.compile(r"(?<![\w./-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w/-])"), word_date),
+        (re.compile(rf"(?<![\w./])(?:{'|'.join(row.fractions)})(?![\w/])"), lambda found: row.fractions[found[0]]),
         (re.compile(r"(?<![\w:,])(\d{1,2})(?::| ?h ?(?=\d\d))(\d{2})(?: Uhr\b| ?h\b)?(?![\w:])"), word_clock),
         (re.compile(rf"{_AMOUNT} ?(?P<sign>[{signs}])"), word_money),
         (re.compile(rf"(?P<minus>-)?(?P<sign>[{signs}]) ?{_PARTED}"), word_money),
@@ -120,10 +134,6 @@ def _list_rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Matc
         (re.compile(rf"(\b(?:{months})(?: de)? )(\d{{4}})(?![\d.,]\d|\w)", re.IGNORECASE), word_year),
         (re.compile(r"(?<![\w.,])()(1[1-9]\d{2})(?![\d.,]\d|\w)"), word_year),
         (re.compile(rf"{_AMOUNT}(?![\w])"), word_number),
-        (
-            re.compile(rf"(\b(?:am|vom|zum|bis|ab|seit|dem|den) \w{{3,40}}te)r(?= (?:{months}))", re.IGNORECASE),
-            lambda found: f"{found[1]}n",
-        ),
     )
 
 
@@ -155,16 +165,16 @@ def _count(row: Language, value: int) -> str:
     return (row.count or row.cardinal)(value) if value < LIMIT else _word_each(row, str(value))
 
 
+def _word_one(row: Language, unit: str) -> str:
+    return unit[1:] if unit.startswith("*") else f"{_count(row, 1)} {unit}"
+
+
 def _word_day(row: Language, day: int) -> str:
     return row.day(day) if row.day is not None else row.first if day == 1 and row.first else row.cardinal(day)
 
 
 def _word_year(row: Language, year: int) -> str:
     return row.year(year) if row.year is not None else row.cardinal(year)
-
-
-def _words(listed: str) -> tuple[str, ...]:
-    return tuple(listed.split())
 
 
 _Scales = tuple[tuple[int, str, str], ...]
@@ -179,47 +189,11 @@ def _word_large(value: int, scales: _Scales, cardinal: Callable[[int], str]) -> 
     return ""
 
 
-_DE: Final = _words(
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
-)
-_DE_SCALES: Final = (10**9, "eine Milliarde", "Milliarden"), (10**6, "eine Million", "Millionen")
-_DE_TENS: Final = _words("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
-
-
-def german(value: int) -> str:
-    return _word_large(value, _DE_SCALES, german) or _join_german(value)
-
-
-def _join_german(value: int) -> str:
-    if value < 20:
-        return _DE[value]
-    for scale, name in ((1000, "tausend"), (100, "hundert")):
-        if value >= scale:
-            count, rest = divmod(value, scale)
-            return f"{'ein' if count == 1 else _end_in_ein(_join_german(count))}{name}" + (_join_german(rest) if rest else "")
-    tens, rest = divmod(value, 10)
-    return (f"{'ein' if rest == 1 else _DE[rest]}und" if rest else "") + _DE_TENS[tens - 2]
-
-
-def _end_in_ein(words: str) -> str:
-    return words[:-1] if words.endswith("eins") else words
-
-
-def _german_year(value: int) -> str:
-    century, rest = divmod(value, 100)
-    return f"{_DE[century]}hundert{german(rest) if rest else ''}" if 11 <= century <= 19 else german(value)
-
-
-def _german_day(value: int) -> str:
-    odd = {1: "erster", 3: "dritter", 7: "siebter", 8: "achter"}
-    return odd.get(value) or f"{german(value)}{'ter' if value < 20 else 'ster'}"
-
-
-_FR: Final = _words(
+_FR: Final = words(
     "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf"
 )
 _FR_SCALES: Final = (10**9, "un milliard", "milliards"), (10**6, "un million", "millions")
-_FR_TENS: Final = _words("vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt")
+_FR_TENS: Final = words("vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt")
 
 
 def french(value: int) -> str:
@@ -246,12 +220,12 @@ def _french_hours(value: int) -> str:
     return f"{words}{'e' if words.endswith('un') else ''} heure{'s' if value > 1 else ''}"
 
 
-_ES: Final = _words(
+_ES: Final = words(
     "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve veinte"
     " veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
 )
-_ES_TENS: Final = _words("treinta cuarenta cincuenta sesenta setenta ochenta noventa")
-_ES_HUNDREDS: Final = _words("ciento doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos")
+_ES_TENS: Final = words("treinta cuarenta cincuenta sesenta setenta ochenta noventa")
+_ES_HUNDREDS: Final = words("ciento doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos")
 
 
 def spanish(value: int) -> str:
@@ -281,11 +255,11 @@ def _before_noun(words: str) -> str:
     return words.removesuffix("o") if words.endswith("uno") else words
 
 
-_IT: Final = _words(
+_IT: Final = words(
     "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove"
 )
 _IT_SCALES: Final = (10**9, "un miliardo", "miliardi"), (10**6, "un milione", "milioni")
-_IT_TENS: Final = _words("venti trenta quaranta cinquanta sessanta settanta ottanta novanta")
+_IT_TENS: Final = words("venti trenta quaranta cinquanta sessanta settanta ottanta novanta")
 
 
 def italian(value: int) -> str:
@@ -310,11 +284,11 @@ def _join_italian(value: int) -> str:
     return (head[:-1] if rest in (1, 8) else head) + (_IT[rest] if rest else "")
 
 
-_PT: Final = _words(
+_PT: Final = words(
     "zero um dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove"
 )
-_PT_TENS: Final = _words("vinte trinta quarenta cinquenta sessenta setenta oitenta noventa")
-_PT_HUNDREDS: Final = _words("cento duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos")
+_PT_TENS: Final = words("vinte trinta quarenta cinquenta sessenta setenta oitenta noventa")
+_PT_HUNDREDS: Final = words("cento duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos")
 
 
 def portuguese(value: int) -> str:
@@ -346,7 +320,7 @@ def _portuguese_hours(value: int) -> str:
 
 
 def _units(listed: str) -> dict[str, tuple[str, str]]:
-    """Read rows such as "km Kilometer" and "h Stunde/Stunden"."""
+    """Read rows such as "km Kilometer" and "h *eine Stunde/Stunden"."""
     found = dict[str, tuple[str, str]]()
     for row in listed.split(";"):
         unit, _, words = row.strip().partition(" ")
@@ -357,58 +331,64 @@ def _units(listed: str) -> dict[str, tuple[str, str]]:
 
 LANGUAGES: Final[Mapping[str, Language]] = {
     "de": Language(
-        german, _words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        german_figures.cardinal, german_figures.MONTHS,
         "{day} {month} {year}", "{hour} Uhr {minute}", "{hour} Uhr", "Komma", "minus",
         {"€": ("Euro", "Euro"), "$": ("Dollar", "Dollar"), "£": ("Pfund", "Pfund")}, "{money} {cents}",
-        _units("% Prozent; km Kilometer; m Meter; cm Zentimeter; mm Millimeter; kg Kilogramm; g Gramm; l Liter; h Stunde/Stunden; min Minute/Minuten; "
-               "°C Grad Celsius; ° Grad; km/h Kilometer pro Stunde; GB Gigabyte; MB Megabyte"),
+        _units("% Prozent; km Kilometer; m Meter; cm Zentimeter; mm Millimeter; kg Kilogramm; g Gramm; l Liter; "
+               "h *eine Stunde/Stunden; min *eine Minute/Minuten; °C Grad Celsius; ° Grad; km/h Kilometer pro Stunde; GB Gigabyte; MB Megabyte"),
         {"z. B.": "zum Beispiel", "d. h.": "das heißt", "u. a.": "unter anderem", "usw.": "und so weiter", "bzw.": "beziehungsweise", "ca.": "circa",
          "Dr.": "Doktor", "Prof.": "Professor", "Nr.": "Nummer", "Hr.": "Herr", "vgl.": "vergleiche", "inkl.": "inklusive"},
-        {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german(value), year=_german_year, day=_german_day,
+        {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
+        year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
+        fractions={"1/2": "ein halb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel"},
     ),
     "es": Language(
-        spanish, _words("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+        spanish, words("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
         "{day} de {month} de {year}", "{hour} y {minute}", "{hour} en punto", "coma", "menos",
-        {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("libra", "libras")}, "{money} con {cents}",
+        {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("*una libra", "libras")}, "{money} con {cents}",
         _units("% por ciento; km kilómetro/kilómetros; m metro/metros; cm centímetro/centímetros; mm milímetro/milímetros; kg kilo/kilos; g gramo/gramos; "
-               "l litro/litros; h hora/horas; min minuto/minutos; °C grado Celsius/grados Celsius; ° grado/grados; "
+               "l litro/litros; h *una hora/horas; min minuto/minutos; °C grado Celsius/grados Celsius; ° grado/grados; "
                "km/h kilómetro por hora/kilómetros por hora; GB gigabyte/gigabytes; MB megabyte/megabytes"),
         {"Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Dr.": "doctor", "Dra.": "doctora", "etc.": "etcétera", "p. ej.": "por ejemplo",
          "EE. UU.": "Estados Unidos", "n.º": "número", "núm.": "número", "Ud.": "usted", "Uds.": "ustedes"},
         {"&": "y", "+": "más", "=": "igual a", "@": "arroba"}, count=lambda value: _before_noun(spanish(value)), first="uno", hours=_spanish_hours,
+        fractions={"1/2": "medio", "1/3": "un tercio", "2/3": "dos tercios", "1/4": "un cuarto", "3/4": "tres cuartos"},
     ),
     "fr": Language(
-        french, _words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+        french, words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
         "{day} {month} {year}", "{hour} {minute}", "{hour}", "virgule", "moins",
-        {"€": ("euro", "euros"), "$": ("dollar", "dollars"), "£": ("livre", "livres")}, "{money} {cents}",
+        {"€": ("euro", "euros"), "$": ("dollar", "dollars"), "£": ("*une livre", "livres")}, "{money} {cents}",
         _units("% pour cent; km kilomètre/kilomètres; m mètre/mètres; cm centimètre/centimètres; mm millimètre/millimètres; kg kilo/kilos; g gramme/grammes; "
-               "l litre/litres; h heure/heures; min minute/minutes; °C degré Celsius/degrés Celsius; ° degré/degrés; "
+               "l litre/litres; h *une heure/heures; min *une minute/minutes; °C degré Celsius/degrés Celsius; ° degré/degrés; "
                "km/h kilomètre heure/kilomètres heure; Go gigaoctet/gigaoctets; Mo mégaoctet/mégaoctets"),
         {"M.": "monsieur", "MM.": "messieurs", "Mme": "madame", "Mlle": "mademoiselle", "Dr": "docteur", "etc.": "et cetera", "p. ex.": "par exemple",
          "n°": "numéro", "c.-à-d.": "c'est-à-dire", "av. J.-C.": "avant Jésus-Christ"},
         {"&": "et", "+": "plus", "=": "égale", "@": "arobase"}, first="premier", hours=_french_hours,
+        fractions={"1/2": "un demi", "1/3": "un tiers", "2/3": "deux tiers", "1/4": "un quart", "3/4": "trois quarts"},
     ),
     "it": Language(
-        italian, _words("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
+        italian, words("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
         "{day} {month} {year}", "{hour} e {minute}", "{hour} in punto", "virgola", "meno",
-        {"€": ("euro", "euro"), "$": ("dollaro", "dollari"), "£": ("sterlina", "sterline")}, "{money} e {cents}",
+        {"€": ("euro", "euro"), "$": ("dollaro", "dollari"), "£": ("*una sterlina", "sterline")}, "{money} e {cents}",
         _units("% per cento; km chilometro/chilometri; m metro/metri; cm centimetro/centimetri; mm millimetro/millimetri; kg chilo/chili; g grammo/grammi; "
-               "l litro/litri; h ora/ore; min minuto/minuti; °C grado Celsius/gradi Celsius; ° grado/gradi; km/h chilometro orario/chilometri orari; "
+               "l litro/litri; h *un'ora/ore; min minuto/minuti; °C grado Celsius/gradi Celsius; ° grado/gradi; km/h chilometro orario/chilometri orari; "
                "GB gigabyte; MB megabyte"),
         {"sig.": "signor", "Sig.": "signor", "sig.ra": "signora", "Sig.ra": "signora", "dott.": "dottor", "Dott.": "dottor", "prof.": "professor",
          "ecc.": "eccetera", "p. es.": "per esempio", "S.p.A.": "esse pi a"},
         {"&": "e", "+": "più", "=": "uguale a", "@": "chiocciola"}, count=lambda value: "un" if value == 1 else italian(value), first="primo",
         hours=lambda value: "una" if value == 1 else italian(value),
+        fractions={"1/2": "mezzo", "1/3": "un terzo", "2/3": "due terzi", "1/4": "un quarto", "3/4": "tre quarti"},
     ),
     "pt": Language(
-        portuguese, _words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
+        portuguese, words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
         "{day} de {month} de {year}", "{hour} e {minute}", "{hour}", "vírgula", "menos",
-        {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("libra", "libras")}, "{money} e {cents}",
+        {"€": ("euro", "euros"), "$": ("dólar", "dólares"), "£": ("*uma libra", "libras")}, "{money} e {cents}",
         _units("% por cento; km quilômetro/quilômetros; m metro/metros; cm centímetro/centímetros; mm milímetro/milímetros; kg quilo/quilos; g grama/gramas; "
-               "l litro/litros; h hora/horas; min minuto/minutos; °C grau Celsius/graus Celsius; ° grau/graus; km/h quilômetro por hora/quilômetros por hora; "
-               "GB gigabyte/gigabytes; MB megabyte/megabytes"),
+               "l litro/litros; h *uma hora/horas; min minuto/minutos; °C grau Celsius/graus Celsius; ° grau/graus; "
+               "km/h quilômetro por hora/quilômetros por hora; GB gigabyte/gigabytes; MB megabyte/megabytes"),
         {"Sr.": "senhor", "Sra.": "senhora", "Dr.": "doutor", "Dra.": "doutora", "etc.": "et cetera", "p. ex.": "por exemplo", "n.º": "número",
          "EUA": "Estados Unidos"},
         {"&": "e", "+": "mais", "=": "igual a", "@": "arroba"}, first="primeiro", hours=_portuguese_hours,
+        fractions={"1/2": "meio", "1/3": "um terço", "2/3": "dois terços", "1/4": "um quarto", "3/4": "três quartos"},
     ),
 }  # fmt: skip

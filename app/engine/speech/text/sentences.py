@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from app.engine.speech.text.german_figures import ARTICLES, OWN
+from app.engine.speech.text.german_figures import MONTHS as GERMAN_MONTHS
+from app.engine.speech.text.german_figures import STARTERS as GERMAN_STARTERS
 from app.engine.speech.text.spoken_forms import (
     AFTER_A_NAME,
     AFTER_AN_HOUR,
@@ -21,6 +24,37 @@ from app.engine.speech.text.spoken_forms import (
     TITLES,
 )
 
+_GERMAN_CUT: Final = frozenset(
+    (
+        "hr",
+        "fr",
+        "frl",
+        "nr",
+        "bzw",
+        "ca",
+        "vgl",
+        "inkl",
+        "evtl",
+        "ggf",
+        "geb",
+        "gest",
+        "abs",
+        "bd",
+        "kap",
+        "dipl",
+        "ing",
+        "mio",
+        "mrd",
+        "str",
+        "tel",
+        "jh",
+    )
+)
+"""German words that are cut and go on, whatever follows."""
+_SPACED: Final = re.compile(r" ?[A-Za-zÄÖÜ]\.")
+"""After "z." or "d." it goes on, as z. B., d. h. and u. a. do."""
+_NTH: Final = re.compile(rf"(?:^|[ (\"'])(?:{ARTICLES}|{OWN})$", re.IGNORECASE)
+_ENGLISH_I: Final = re.compile(r"\bI am$")
 _VERBS: Final = "said|says|asked|asks|cried|cries|replied|answered|whispered|shouted|called|murmured|muttered|exclaimed|demanded|wondered|inquired|enquired"
 
 _STOP = re.compile(r"""(?<![.!?])[.!?]++["')\]]*+(?=\s)|[。！？]++["'」』）)]*+""")
@@ -80,7 +114,22 @@ def _ends_sentence(text: str, begun: int, found: re.Match[str], end: int) -> boo
     before = before.removesuffix(word).rstrip()
     word = word.strip("'*_-,;:")
     first = before.endswith(":") or not before.strip("\"'([-* ")
-    return not word or not _goes_on(word, following, first)
+    return not word or not (_goes_on(word, following, first) or _goes_on_in_german(word, before, following, text, found.end()))
+
+
+def _goes_on_in_german(word: str, before: str, following: str, text: str, end: int) -> bool:
+    """Tell whether this full stop is one of "z. B.", "Nr. 5", "3. Oktober" or "der 20. Geburtstag"."""
+    if len(word) == 1 and word.islower():
+        return _SPACED.match(text, end) is not None or before.endswith(" u.")
+    if word.isdigit() and len(word) < 4:
+        counted = (
+            _NTH.search(before) is not None
+            and not _ENGLISH_I.search(before)
+            and following not in GERMAN_STARTERS
+            and following not in STARTERS
+        )
+        return following[:1].isupper() and (following in GERMAN_MONTHS or counted)
+    return word.lower() in _GERMAN_CUT and bool(following)
 
 
 def _goes_on(word: str, following: str, first: bool) -> bool:

@@ -51,6 +51,10 @@ def list_parts(text: str, limits: VoiceLimits = STARTER) -> list[tuple[float, st
         "In 1990. 42 people came.".replace(". 4", ".|4"),
         "你好。|我是小明！|“你呢？”",
         "I slept. (laughs)|So did I.",
+        "Sie mag z. B. Äpfel.|Er mag u. a. Birnen, d. h. nicht alle.|Er nicht.",
+        "Das ist Hr. Müller aus Nr. 5.|Am 3. Oktober war ihr 20. Geburtstag.|Es war im 2. Stock.|Gut.",
+        "Wir sind die 20.|Der Rest ging.|Das war 1990.|Heute nicht.",
+        "I am 20.|My brother is in apartment b.|Then he left.|They die 20.|Then nothing.",
     ],
 )
 def test_sentences_end_where_they_end(text: str) -> None:

@@ -1,0 +1,153 @@
+"""Say German figures: numbers, years and days, and what hangs on grammar: "der 3. Oktober", "am 20. Geburtstag", "1 Stunde". Pure and linear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+
+def words(listed: str) -> tuple[str, ...]:
+    return tuple(listed.split())
+
+
+MONTHS: Final = words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
+_DE: Final = words(
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
+)
+_LARGE: Final = (10**9, "eine Milliarde", "Milliarden"), (10**6, "eine Million", "Millionen")
+_TENS: Final = words("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
+_ODD: Final = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
+
+_BEFORE: Final = "in|an|auf|aus|bei|mit|nach|seit|von|zu|vor|hinter|neben|über|unter|zwischen|während|wegen|trotz|gegenüber|ab"
+OWN: Final = "(?:[mds]ein|ihr|unser|kein|ein)"
+ARTICLES: Final = rf"d(?:er|ie|as|en|em|es)|am|im|[vz]om|zum|zur|beim|bis|{OWN}(?:e[mnrs]?)|(?:dies|jed|welch)e[mnrs]?|alle[nr]?"
+STARTERS: Final = words(
+    "Der Die Das Er Sie Es Wir Ich Ihr Du Man Dann Da Und Aber Doch Als Wenn Weil Nun So In Im Am Auf Ein Eine Was Wer Wie Jetzt Niemand"
+)
+"""A sentence begins so: what stands before it is no ordinal."""
+_MASCULINE: Final = "Geburtstag|Jahrestag|Hochzeitstag|Todestag|Tag|Platz|Sieg|Versuch|Roman|Band|Teil|Akt|Stock|Sohn|Mann|Freund"
+_LABELS: Final = frozenset(
+    words(
+        "Nummer Nr Platz Kapitel Teil Band Seite Punkt Phase Stufe Klasse Level Version Tabelle Bild Raum Zimmer Linie Gleis Akt Szene Folge Staffel Tag "
+        "Woche Schritt Zone Stand Formel Aufgabe Frage Artikel Absatz Haus Saal Halle Tor Typ"
+    )
+)
+"""A number after one of these counts nothing."""
+_FEMININE: Final = re.compile(
+    r".*(?:ung|heit|keit|schaft|ion|tät|ie|ik|[^aeiou]e|[aeu]e|frau|nacht|stadt|hand|person|mutter|tochter|schwester|mark|tür|wand|fahrt|antwort|arbeit|nummer|zahl|art|kuh|maus)",
+    re.IGNORECASE,
+)
+_NOT_FEMININE: Final = frozenset(
+    words(
+        "Name Junge Auge Ende Kunde Käse Gedanke Buchstabe Löwe Hase Affe Bote Erbe Zeuge Kollege Experte Neffe Riese Interesse Gebäude Gebirge Gemälde "
+        "Gelände Getreide Bube Funke Wille Haufe Franzose Hirte"
+    )
+)
+
+
+def cardinal(value: int) -> str:
+    for scale, one, several in _LARGE:
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return (one if count == 1 else f"{cardinal(count)} {several}") + (f" {cardinal(rest)}" if rest else "")
+    return _join(value)
+
+
+def _join(value: int) -> str:
+    if value < 20:
+        return _DE[value]
+    for scale, name in ((1000, "tausend"), (100, "hundert")):
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return f"{'ein' if count == 1 else _end_in_ein(_join(count))}{name}" + (_join(rest) if rest else "")
+    tens, rest = divmod(value, 10)
+    return (f"{'ein' if rest == 1 else _DE[rest]}und" if rest else "") + _TENS[tens - 2]
+
+
+def _end_in_ein(said: str) -> str:
+    return said[:-1] if said.endswith("eins") else said
+
+
+def year(value: int) -> str:
+    century, rest = divmod(value, 100)
+    return f"{_DE[century]}hundert{cardinal(rest) if rest else ''}" if 11 <= century <= 19 else cardinal(value)
+
+
+def day(value: int) -> str:
+    return f"{_nth(value)}er"
+
+
+def one(noun: str) -> str:
+    """Return the word for one of these, as a guess by the noun's ending."""
+    return "eine" if noun not in _NOT_FEMININE and _FEMININE.fullmatch(noun) else "ein"
+
+
+def _nth(value: int) -> str:
+    rest = value % 100
+    if rest in _ODD:
+        return f"{_join(value - rest) if value > rest else ''}{_ODD[rest]}"
+    return f"{_join(value)}{'t' if 0 < rest < 20 else 'st'}"
+
+
+def _end(before: str | None, article: str) -> str:
+    """Return how an ordinal ends after an article: the third, in the third."""
+    lower = article.lower()
+    if lower == "der":
+        return "en" if before else "e"
+    return "e" if lower == "das" or lower.endswith("e") else "en"
+
+
+def _word_nth(found: re.Match[str]) -> str:
+    value = int(found["day"])
+    return f"{found[1]}{_nth(value)}{_end(found['before'], found['article'])} " if value else found[0]
+
+
+def _word_date(found: re.Match[str]) -> str:
+    month = int(found["month"])
+    if not (found["article"] or found["year"]) or not (0 < int(found["day"]) < 32 and 0 < month < 13):
+        return found[0]
+    ending = _end(found["before"], found["article"]) if found["article"] else "er"
+    written = f"{found[1] or ''}{_nth(int(found['day']))}{ending} {MONTHS[month - 1]}"
+    if found["year"]:
+        return f"{written} {year(int(found['year']))}"
+    return f"{written}." if found.end() == len(found.string) else written
+
+
+def _word_clock(found: re.Match[str]) -> str:
+    hour, minute = int(found[1]), int(found[2])
+    if hour > 24 or minute > 59:
+        return found[0]
+    return f"{'ein' if hour == 1 else cardinal(hour)} Uhr" + (f" {cardinal(minute)}" if minute else "")
+
+
+def _word_one(found: re.Match[str]) -> str:
+    before = found.string[max(0, found.start() - 20) : found.start()].split()
+    return found[0] if before and before[-1].strip('.("') in _LABELS else f"{one(found[1]) if found[1] != 'Uhr' else 'ein'} "
+
+
+def _word_call(found: re.Match[str]) -> str:
+    return " ".join("plus" if each == "+" else _DE[int(each)] for each in found[0] if each.isdigit() or each == "+")
+
+
+_BEGINS: Final = "|".join(STARTERS)
+_ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
+_ISO: Final = re.compile(r"(?<![\w./-])(\d{4})-(\d\d)-(\d\d)(?![\w/-])")
+_CLOCK: Final = re.compile(r"(?<![\w.:,])(\d{1,2})[.:](\d{2}) Uhr\b")
+_CALL: Final = re.compile(r"(?<![\w.,/+])(?:\+\d{1,3} |0)\d{1,5}[ /-]\d{3,12}(?:[ -]\d{2,6}){0,4}+(?![\w,.]\d|\w)")
+_DATE: Final = re.compile(
+    rf"{_ARTICLE}?+(?<![\w./])(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?:(?P<year>\d{{4}})(?![\w/]))?+(?!\d)", re.IGNORECASE
+)
+_COUNTED: Final = re.compile(rf"{_ARTICLE}(?P<day>\d{{1,3}})\. (?=(?-i:[A-ZÄÖÜ][a-zäöüß]))(?!(?-i:{_BEGINS})\b)", re.IGNORECASE)
+_HIS: Final = re.compile(rf"\b({OWN}) (\d{{1,3}})\. (?=(?:{_MASCULINE})\b)", re.IGNORECASE)
+_ONE: Final = re.compile(r"(?<![\w.,:/])1 (?=([A-ZÄÖÜ][a-zäöüß]{2,30}))")
+RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    (_ISO, lambda found: f"{found[3]}.{found[2]}.{found[1]}"),
+    (_CLOCK, _word_clock),
+    (_CALL, _word_call),
+    (_DATE, _word_date),
+    (_COUNTED, _word_nth),
+    (_HIS, lambda found: f"{found[1]} {_nth(int(found[2]))}er "),
+    (_ONE, _word_one),
+)
+"""These come before the rules that all languages share."""
