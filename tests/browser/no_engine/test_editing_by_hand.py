@@ -112,6 +112,63 @@ def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> No
     expect(page.locator(SCRIPT)).to_have_value(TEXT)
 
 
+def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page: Page, desk: Desk) -> None:
+    finish(desk, SpeechRequest(TEXT))
+    page.reload()
+    await_script(page)
+    go(page, "speak")
+    page.fill(SCRIPT, TEXT)
+    says = page.locator("#h-parts .h-editing [role=status]")
+    press(page, "Edit part 1", page.locator("#h-parts"))
+    first = page.get_by_role("textbox", name="Words of part 1")
+    first.fill("One was warm.")
+    page.keyboard.press("Escape")
+    expect(says).to_have_text("What you typed in part 1 is kept: Edit shows it again.")
+    press(page, "Edit part 3", page.locator("#h-parts"))
+    page.get_by_role("textbox", name="Words of part 3").fill("Three rained.")
+    press(page, "Edit part 1", page.locator("#h-parts"))
+    expect(first).to_have_value("One was warm.")
+    press(page, "Move down", rows(page).nth(0).locator("form"))
+    expect(says).to_have_text("The part is moved down. What you typed in part 1 is kept: Edit shows it again.")
+    press(page, "Edit part 3", page.locator("#h-parts"))
+    expect(page.get_by_role("textbox", name="Words of part 3")).to_have_value("Three rained.")
+    press(page, "Edit part 2", page.locator("#h-parts"))
+    second = page.get_by_role("textbox", name="Words of part 2")
+    expect(second).to_have_value("One was warm.")
+    press(page, "Change only the script", rows(page).nth(1).locator("form"))
+    expect(page.locator(SCRIPT)).to_have_value("[S1] Two is cold.\n\nOne was warm.\n\nThree is dry.")
+    press(page, "Edit part 3", page.locator("#h-parts"))
+    third = page.get_by_role("textbox", name="Words of part 3")
+    third.fill("Three is dry.")
+    page.keyboard.press("Escape")
+    expect(third).to_have_count(0)
+    press(page, "Edit part 3", page.locator("#h-parts"))
+    expect(third).to_have_value("Three is dry.")
+
+
+def test_undo_brings_the_pronunciations_back_and_keeps_the_script_it_replaces(page: Page, desk: Desk) -> None:
+    finish(desk, SpeechRequest(TEXT, pronunciations=(("cold", "kohld"),)))
+    page.reload()
+    await_script(page)
+    go(page, "speak")
+    own = "My own words, of which no part knows."
+    page.fill(SCRIPT, own)
+    page.locator("#speak-says textarea, #speak-says input").evaluate(
+        "(field) => { field.value = '{\"words\": \"wurds\"}'; field.dispatchEvent(new Event('input')); }"
+    )
+    press(page, "Put the script of these parts back to edit them", page.locator("#h-parts"))
+    expect(page.locator(SCRIPT)).to_have_value(TEXT)
+    field = page.locator("#speak-says textarea, #speak-says input")
+    expect(field).to_have_value('{"cold": "kohld"}')
+    press(page, "Undo", page.locator("#h-parts .h-editing"))
+    expect(page.locator(SCRIPT)).to_have_value(own)
+    expect(field).to_have_value('{"words": "wurds"}')
+    page.fill(SCRIPT, "")
+    page.get_by_role("button", name="Earlier text").first.click()
+    expect(page.locator(SCRIPT)).to_have_value(own)
+    field.evaluate("(field) => { field.value = ''; field.dispatchEvent(new Event('input')); }")
+
+
 def test_the_shelf_has_one_card_for_a_script_that_is_edited(page: Page, desk: Desk) -> None:
     finish(desk, SpeechRequest(TEXT))
     for words in ("mild", "hot"):

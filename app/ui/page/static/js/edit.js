@@ -3,9 +3,9 @@
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { fill, live, post, soon } from "./hearth.js";
 import { makePlayer } from "./player.js";
-import { putScript } from "./rewrite.js";
+import { keepReplaced, putScript } from "./rewrite.js";
 import { told } from "./told.js";
-import { t, time } from "./words.js";
+import { sentences, t, time } from "./words.js";
 
 /**
  * A row of the list.
@@ -15,13 +15,16 @@ import { t, time } from "./words.js";
 const box = () => document.querySelector("#speak-text textarea");
 const castField = () => document.querySelector("#speak-cast textarea, #speak-cast input");
 const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
-const undone = /** @type {{ text: string, cast: string }[]} */ ([]);
+const fields = () => ({ text: box()?.value ?? "", cast: castField()?.value ?? "", says: saysField()?.value ?? "" });
+const undone = /** @type {{ text: string, cast: string, says: string }[]} */ ([]);
+const unsent = /** @type {Map<string, string>} */ (new Map()); // a line's words -> those typed into its form, which closed without them
 let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
 
 // How the field's script goes with the parts, as the check of the script says.
 /** @param {DraftView | null} found @param {() => void} look */
 export const compared = (found, look) => {
   if (draft?.job !== found?.job) undone.length = 0;
+  if (found?.state === "other") unsent.clear();
   [draft, again, waits] = [found, look, false];
 };
 
@@ -36,9 +39,9 @@ export const arrange = (speech) => {
   });
 };
 
-/** @param {string} name @param {object} [asked] */
-const act = async (name, asked = {}) => {
-  const answer = await post(`hearth/edit/${name}`, { text: box()?.value ?? "", cast: castField()?.value ?? "", says: saysField()?.value ?? "", ...asked });
+/** @param {string} name @param {object} [more] */
+const act = async (name, more = {}) => {
+  const answer = await post(`hearth/edit/${name}`, { ...fields(), ...more });
   const view = await answer.json().catch(() => ({}));
   if (answer.ok) return view;
   tell(view.trouble ?? "");
@@ -54,7 +57,7 @@ function tell(words) {
 // Do something with a line; the field gets the script that comes of it.
 /** @param {string} name @param {{ part: number, seconds?: number, words?: string, focus?: string }} asked @param {string} words */
 async function deed(name, asked, words) {
-  const before = { text: box().value, cast: castField()?.value ?? "" };
+  const before = fields();
   const view = await act(name, asked);
   if (!view) return false;
   if (view.text !== before.text) {
@@ -64,6 +67,14 @@ async function deed(name, asked, words) {
   focus = `${view.part} ${asked.focus ?? ".h-edit"}`;
   tell(words);
   return true;
+}
+
+// Put a script with its cast and pronunciations into the fields.
+/** @param {{ text: string, cast?: string, says?: string }} view */
+function replace(view) {
+  fill("speak-cast", view.cast ?? "");
+  fill("speak-says", view.says ?? "");
+  put(view.text);
 }
 
 // Put a script into the field; until it is checked, the lines in the list are those before.
@@ -84,15 +95,13 @@ async function speak() {
 async function undo() {
   const last = undone.pop();
   if (last) {
-    fill("speak-cast", last.cast);
-    put(last.text);
+    replace(last);
     return tell(t("edit.undone", "Undone."));
   }
   const view = await act("back");
   if (!view) return;
-  fill("speak-cast", view.cast ?? "");
-  fill("speak-says", view.says ?? "");
-  put(view.text);
+  keepReplaced("speak-text", view.text);
+  replace(view);
   tell(t("edit.back", "The script is as it was before, with its parts and its result. What was made since is in the bin."));
   soon();
 }
@@ -137,10 +146,9 @@ export const drawEditing = (element, speech) => {
   theirs.addEventListener("click", async () => {
     const view = await act("script");
     if (!view) return;
-    undone.push({ text: box().value, cast: castField()?.value ?? "" });
-    fill("speak-cast", view.cast ?? "");
-    fill("speak-says", view.says ?? "");
-    put(view.text);
+    undone.push(fields());
+    keepReplaced("speak-text", view.text);
+    replace(view);
   });
 };
 
@@ -181,13 +189,26 @@ function barEnds(row) {
   if (up) [up.disabled, down.disabled] = [row.spoken.at === 0, row.spoken.last];
 }
 
-/** @param {HTMLElement} row */
+/** @param {any} row */
 function close(row) {
   if (open === row.dataset.key) open = "";
   const form = row.querySelector(".h-form"), held = form?.contains(document.activeElement);
+  const kept = form && keepTyped(form, row.spoken.at + 1);
   form?.remove();
   row.querySelector(".h-edit")?.setAttribute("aria-expanded", "false");
   if (held) row.querySelector(".h-edit").focus({ preventScroll: true });
+  return kept;
+}
+
+// What was typed is never dropped with its form: opened again, it has it.
+/** @param {HTMLFormElement} form @param {number} n */
+function keepTyped(form, n) {
+  const { value } = form.querySelector("textarea"), { line = "", words = "" } = form.dataset;
+  unsent.delete(line);
+  if (value.trim() === words.trim()) return false;
+  unsent.set(line, value);
+  tell(t("edit.kept", "What you typed in part {n} is kept: Edit shows it again.", { n }));
+  return true;
 }
 
 /** @param {any} row */
@@ -201,7 +222,8 @@ async function toggle(row) {
     <label><span></span> <input type="number" class="h-field" min="0" max="30" step="0.1"></label></p><p class="h-chips"></p></form>`);
   const words = form.querySelector("textarea"), pauses = form.querySelectorAll("input"), labels = form.querySelectorAll("label span");
   form.setAttribute("aria-label", t("edit.edit-n", "Edit part {n}", { n }));
-  words.value = line.words;
+  Object.assign(form.dataset, { line: line.words, words: line.words });
+  words.value = unsent.get(line.words) ?? line.words;
   words.setAttribute("aria-label", t("edit.words", "Words of part {n}", { n }));
   for (const [place, name, seconds] of /** @type {[number, string, number][]} */ ([[0, t("edit.before", "Pause before, s"), line.before], [1, t("edit.after", "Pause after, s"), line.after]])) {
     text(labels[place], name);
@@ -211,6 +233,7 @@ async function toggle(row) {
   const changeWords = async (/** @type {boolean} */ now) => {
     const same = words.value.trim() === line.words.trim();
     if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
+    form.dataset.words = words.value;
     close(row);
     if (now && !same) speak();
     else if (now) row.querySelector(".h-again")?.click();
@@ -239,8 +262,8 @@ async function toggle(row) {
 
 /** @param {any} row @param {boolean} up @param {string} where */
 const move = (row, up, where) => {
-  close(row);
-  return deed(up ? "up" : "down", { part: row.spoken.at, focus: where }, up ? t("edit.moved-up", "The part is moved up.") : t("edit.moved-down", "The part is moved down."));
+  const kept = close(row), moved = up ? t("edit.moved-up", "The part is moved up.") : t("edit.moved-down", "The part is moved down.");
+  return deed(up ? "up" : "down", { part: row.spoken.at, focus: where }, sentences([moved, kept && said]));
 };
 
 // The takes that were there before, to be heard beside this one and chosen again.

@@ -65,6 +65,13 @@ export const rewriteAll = (words, said) => {
 /** @param {string} id @param {string} words @param {string} said */
 export const rewrite = (id, words, said) => rewriteAll({ [id]: words }, said);
 
+// Keep what a field holds as "Earlier text", as other words are about to replace it.
+/** @param {string} id @param {string} words */
+export const keepReplaced = (id, words) => {
+  const before = box(id).value;
+  if (before.trim() && before !== words && copied.get(id) !== before) keepEarlier({ [id]: [before, ...earlier(id).filter((each) => each !== before)] });
+};
+
 // Put an edited script into the field; as if typed, so that Ctrl Z takes it back there. The focus stays where it is.
 /** @param {string} words */
 export const putScript = (words) => {
