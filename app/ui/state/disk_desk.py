@@ -99,8 +99,8 @@ class DiskDesk:
         except Trouble as trouble:
             self.told, self.failed = trouble.sentence, True
         finally:
+            self.look()  # first: in between, a page would see all at rest with the rows of before
             self.moving = None
-            self.look()
 
     def cancel(self) -> None:
         self._halt.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
@@ -26,7 +27,7 @@ def client_of(desk: Any, person: Person) -> TestClient:
     return TestClient(app)
 
 
-def test_the_shelf_goes_to_another_disk_and_back(tmp_path: Path) -> None:
+def test_the_shelf_goes_to_another_disk_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with desk_at(tmp_path / "home") as desk:
         shelf, page, other = desk.keeper.home.creations, client_of(desk, OWNER), tmp_path / "other disk"
         (shelf / "a.png").write_bytes(b"a")
@@ -40,11 +41,21 @@ def test_the_shelf_goes_to_another_disk_and_back(tmp_path: Path) -> None:
             view = page.get("/hearth/disk").json()
             return view["moving"] is None and not (view["looking"] or view["comparing"])
 
+        look = desk.disk.look
+
+        def ask_between() -> None:
+            rested.append(rest())
+            look()
+
         act("look")
         until(rest)
         assert "There is no folder" in act("move", name="creations", place=str(tmp_path / "nowhere"))["trouble"]
+        rested = list[bool]()
+        monkeypatch.setattr(desk.disk, "look", ask_between)
         act("move", name="creations", place=f' "{other}" ')
         until(rest)
+        assert rested == [False], "not before it looks anew"
+        monkeypatch.undo()
         view = page.get("/hearth/disk").json()
         (row,) = (each for each in view["uses"] if each["name"] == "creations")
         assert view["told"] == "The shelf is moved." and not view["failed"]
