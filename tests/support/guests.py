@@ -21,11 +21,13 @@ from app.ui import routes as page_routes
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.page.translate import Language
 from app.ui.page.view_types.machine import MachineView
+from app.ui.patient_start import patient_start
 from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, Person
 from app.ui.state.settings import Settings
 from app.ui.tabs import machine_view
+from tests.support import patient_http
 from tests.support.waiting import Idle
 
 AT_HOME = find_home_address() or "127.0.0.2"
@@ -85,10 +87,18 @@ def shared(desk: Desk, hours: float = 1) -> Iterator[tuple[str, str, Share]]:
 @contextmanager
 def guest_client(address: str, words: str, name: str = "", via: str = "") -> Iterator[httpx.Client]:
     """`via`: the address that the tunnel tells."""
-    with httpx.Client(base_url=address, timeout=60, headers={"X-Forwarded-For": via} if via else {}) as client:
+    with patient_http.Client(base_url=address, headers={"X-Forwarded-For": via} if via else {}) as client:
         entered = client.post("/hearth/login", data={"password": words, "name": name})
         assert entered.status_code == 303, entered.text
         yield client
+
+
+def launch(blocks: gr.Blocks, **more: Any) -> str:
+    """Serve it in the background, and return its address. Gradio by itself gives up where the server does not listen within five seconds, or
+    its page does not come within three."""
+    with patient_start():
+        _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, _frontend=False, **more)
+    return str(address)
 
 
 @contextmanager
@@ -100,7 +110,7 @@ def plain() -> Iterator[str]:
         gr.Button().click(lambda text: text, words, words, api_name="hidden")
         gr.Button().click(lambda path: "got it", file, words)
     blocks.queue()
-    _, address, _ = blocks.launch(auth=("owner", "secret"), prevent_thread_lock=True, quiet=True, run_history=False)
+    address = launch(blocks, auth=("owner", "secret"))
     try:
         yield address
     finally:

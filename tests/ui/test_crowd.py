@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from app.ui.state.jobs_desk import PROGRAMS_MOST
 from tests.endurance import worst_day
-from tests.support import crowd
+from tests.support import crowd, patient_http
 from tests.support.crowd import Place
 
 pytestmark = pytest.mark.long
@@ -30,7 +29,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def cookie_of(place: Place) -> str:
-    with httpx.Client(base_url=place.share) as client:
+    with patient_http.Client(base_url=place.share) as client:
         assert client.post("/hearth/login", data={"password": place.password}).status_code == 303
         return f"hearth_guest={client.cookies['hearth_guest']}"
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -35,7 +33,8 @@ from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import read_allowance
 from app.ui.state.person import OWNER, Person
-from tests.support.guests import AT_HOME, call, desk_at, guest_client, no_tunnel, press, shared
+from tests.support import patient_http
+from tests.support.guests import AT_HOME, call, desk_at, guest_client, launch, no_tunnel, press, shared
 
 pytestmark = [
     pytest.mark.long,
@@ -168,7 +167,7 @@ def test_at_home_guests_come_by_an_address_in_digits(desk: Desk, monkeypatch: py
             assert ada.get("/hearth/live").status_code == 200
             assert ada.get("/hearth/live", headers={"Host": "elsewhere.example"}).status_code == 421
         with pytest.raises(httpx.ConnectError):  # it listens in that network only
-            httpx.get(f"http://127.0.0.1:{port}/")
+            patient_http.get(f"http://127.0.0.1:{port}/")
         monkeypatch.setattr(psutil, "net_if_addrs", dict)
         assert AT_HOME in sharing.view()["lost"]
     finally:
@@ -296,7 +295,7 @@ def test_the_panel_is_the_owners(desk: Desk) -> None:
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
     app_kwargs = {"routes": [*routes.routes(desk), *share.routes(sharing)], "middleware": build_guards(desk.keeper.home)[0]}
-    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
+    address = launch(blocks, app_kwargs=app_kwargs)
     try:
         with httpx.Client(base_url=address, timeout=60) as owner:
             begun = owner.post("/hearth/share/begin", json={"hours": 4})
@@ -323,7 +322,7 @@ def test_the_allowance_takes_only_what_makes_sense() -> None:
 
 
 def test_a_guest_finds_the_window_in_chinese(desk: Desk) -> None:
-    with shared(desk) as (address, _, _), httpx.Client(base_url=address) as client:
+    with shared(desk) as (address, _, _), patient_http.Client(base_url=address) as client:
         page = client.get("/hearth/login", headers={"Accept-Language": "zh-CN"}).text
         assert 'lang="zh-CN"' in page
 
@@ -357,20 +356,15 @@ def test_a_guest_comes_in_by_the_link(desk: Desk) -> None:
 
 
 def test_events_come_while_they_happen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No middleware holds them back until the end."""
-    monkeypatch.setattr(gr.utils, "get_heartbeat_rate", lambda: 0.4)
-    came_s = []
+    """No middleware holds them back until the end, which does not come here."""
+    monkeypatch.setattr(gr.utils, "get_heartbeat_rate", lambda: 3600.0)
     with (
         shared(desk) as (address, words, _),
         guest_client(address, words) as ada,
         ada.stream("GET", "/gradio_api/heartbeat/adas1") as events,
     ):
         assert events.headers["content-type"].startswith("text/event-stream")
-        for line in events.iter_lines():
-            came_s += [time.monotonic()] if line == "data: ALIVE" else []
-            if len(came_s) == 4:
-                break
-    assert all(later - sooner > 0.2 for sooner, later in pairwise(came_s))
+        assert next(events.iter_lines()) == "data: ALIVE"
 
 
 @pytest.mark.slow

@@ -17,7 +17,8 @@ from app.ui.launch import build_guards
 from app.ui.share import Share
 from app.ui.state import guest_files
 from app.ui.state.desk import Desk
-from tests.support.guests import desk_at, guest_client, plain, shared
+from tests.support import patient_http
+from tests.support.guests import desk_at, guest_client, launch, plain, shared
 from tests.ui.access.test_request_guard import png
 
 pytestmark = [
@@ -45,7 +46,7 @@ def two(desk: Desk) -> Iterator[tuple[httpx.Client, httpx.Client]]:
 
 @pytest.fixture(scope="module")
 def naive() -> Iterator[httpx.Client]:
-    with plain() as address, httpx.Client(base_url=address) as client:
+    with plain() as address, patient_http.Client(base_url=address) as client:
         client.post("login", data={"username": "owner", "password": "secret"})
         yield client
 
@@ -81,9 +82,9 @@ def test_another_program_of_this_computer_cannot_read_along(desk: Desk, naive: h
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
     app_kwargs: dict[str, Any] = {"middleware": build_guards(desk.keeper.home)[0]}
-    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
-    answer = httpx.get(f"{address}config", headers=other)
-    assert httpx.get(f"{address}config", headers={"Origin": address.rstrip("/")}).status_code == 200
+    address = launch(blocks, app_kwargs=app_kwargs)
+    answer = patient_http.get(f"{address}config", headers=other)
+    assert patient_http.get(f"{address}config", headers={"Origin": address.rstrip("/")}).status_code == 200
     blocks.close(verbose=False)
     assert answer.status_code == 403 and "components" not in answer.text
 
@@ -97,10 +98,10 @@ def test_who_shares_by_the_same_service_is_not_us(desk: Desk) -> None:
         assert sharing._open is not None
         at = f"http://127.0.0.1:{sharing._open.server.server_port}/hearth/login"
         ours, theirs = {"Host": "abc.gradio.live"}, {"Host": "evil.gradio.live"}
-        assert httpx.get(at, headers=ours).status_code == 200 and httpx.get(at, headers=theirs).status_code == 421
+        assert patient_http.get(at, headers=ours).status_code == 200 and patient_http.get(at, headers=theirs).status_code == 421
         for host in (ours, {}):  # the tunnel may keep the name or write its own
             for origin, status in (("https://abc.gradio.live", 401), ("https://evil.gradio.live", 403)):
-                answer = httpx.post(at, data={"password": "no"}, headers={**host, "Origin": origin})
+                answer = patient_http.post(at, data={"password": "no"}, headers={**host, "Origin": origin})
                 assert answer.status_code == status, (host, origin)
     finally:
         sharing.end()

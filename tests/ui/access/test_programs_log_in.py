@@ -25,6 +25,7 @@ from app.ui import launch
 from app.ui.access import guesses
 from app.ui.launch import LaunchOptions
 from app.ui.state.desk import Desk
+from tests.support import patient_http
 from tests.support.both_servers import CPU, keep_creations
 from tests.support.guests import desk_at
 from tests.support.places import TOP
@@ -90,7 +91,7 @@ def test_what_webuiapi_sends_is_done_for_who_logs_in(address: str, begun: list[P
     """Byte for byte as the client wrote it, with the Basic login that it has."""
     body = (TOP / "tests/fixtures/clients" / f"{name}.json").read_bytes()
     for login in (None, ("anybody", "wrong")):
-        assert httpx.post(f"{address}sdapi/v1/{route}", content=body, auth=login).status_code == 401 and not begun
+        assert patient_http.post(f"{address}sdapi/v1/{route}", content=body, auth=login).status_code == 401 and not begun
     answer = httpx.post(f"{address}sdapi/v1/{route}", content=body, auth=("anybody", PASSWORD), timeout=60).json()
     picture = Image.open(io.BytesIO(base64.b64decode(answer["image"] if name == "webuiapi_extra" else answer["images"][0])))
     if name == "webuiapi_extra":
@@ -126,49 +127,53 @@ def save_png() -> bytes:
 
 @pytest.mark.parametrize("secret", [PASSWORD, SECRET])
 def test_a_client_of_a1111s_logs_in_by_basic(address: str, secret: str) -> None:
-    assert httpx.get(f"{address}sdapi/v1/options", auth=("anybody", secret)).json()["samples_format"] == "png"
-    assert httpx.get(f"{address}v1/models", auth=("anybody", secret)).status_code == 200
-    assert httpx.get(f"{address}hearth/shelf", auth=("anybody", secret)).status_code == 401, "a page is logged in to by its form"
+    assert patient_http.get(f"{address}sdapi/v1/options", auth=("anybody", secret)).json()["samples_format"] == "png"
+    assert patient_http.get(f"{address}v1/models", auth=("anybody", secret)).status_code == 200
+    assert patient_http.get(f"{address}hearth/shelf", auth=("anybody", secret)).status_code == 401, "a page is logged in to by its form"
 
 
 def test_a_refusal_has_the_shape_of_the_api(address: str) -> None:
     for sent in ({"auth": ("anybody", "wrong")}, {"headers": {"Authorization": "Basic &&&"}}, {}):
-        refused = httpx.get(f"{address}sdapi/v1/options", **sent)
+        refused = patient_http.get(f"{address}sdapi/v1/options", **sent)
         assert refused.status_code == 401 and isinstance(refused.json()["detail"], str) and refused.json()["error"] == "invalid_api_key", (
             sent
         )
         assert "www-authenticate" not in refused.headers, "no browser is to ask for a password and send it by itself from then on"
-    assert httpx.get(f"{address}v1/models").json()["error"]["code"] == "invalid_api_key"
-    assert httpx.get(f"{address}v1/nothing", headers=BEARER).json()["error"]["code"] == "not_found"
+    assert patient_http.get(f"{address}v1/models").json()["error"]["code"] == "invalid_api_key"
+    assert patient_http.get(f"{address}v1/nothing", headers=BEARER).json()["error"]["code"] == "not_found"
 
 
 def test_what_an_answer_links_to_opens_with_the_key(address: str) -> None:
     link = f"{address}hearth/creation/2"
-    assert httpx.get(link).status_code == 401 and httpx.get(link, headers={"Authorization": "Bearer wrong"}).status_code == 401
-    assert httpx.get(link, headers=BEARER).headers["content-type"] == "image/png"
-    assert httpx.get(f"{address}hearth/shelf", headers=BEARER).status_code == 401, "a key is for programs"
+    assert (
+        patient_http.get(link).status_code == 401 and patient_http.get(link, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    )
+    assert patient_http.get(link, headers=BEARER).headers["content-type"] == "image/png"
+    assert patient_http.get(f"{address}hearth/shelf", headers=BEARER).status_code == 401, "a key is for programs"
 
 
 def test_a_page_of_another_site_calls_the_apis_with_the_key_and_nothing_else(address: str) -> None:
     """As clients that run in a browser do; its question before was allowed, and then the call refused."""
     site = {"Origin": "http://tavern.example:8000", "Host": "10.9.9.1", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
     before = {**site, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
-    asked = httpx.options(f"{address}v1/audio/speech", headers=before).headers
+    asked = patient_http.options(f"{address}v1/audio/speech", headers=before).headers
     assert asked["access-control-allow-origin"] == site["Origin"] and "authorization" in asked["access-control-allow-headers"]
-    listed = httpx.get(f"{address}v1/models", headers={**site, **BEARER})
+    listed = patient_http.get(f"{address}v1/models", headers={**site, **BEARER})
     assert listed.status_code == 200 and listed.headers["access-control-allow-origin"] == site["Origin"]
-    painted = httpx.post(f"{address}sdapi/v1/txt2img", json={"steps": -1}, headers={**site, **BEARER})
+    painted = patient_http.post(f"{address}sdapi/v1/txt2img", json={"steps": -1}, headers={**site, **BEARER})
     assert painted.status_code == 400 and painted.json()["detail"], "heard, and refused for what it asks"
-    keyless = httpx.get(f"{address}v1/models", headers=site)
+    keyless = patient_http.get(f"{address}v1/models", headers=site)
     assert keyless.status_code == 401 and keyless.headers["access-control-allow-origin"] == site["Origin"]
-    login = httpx.post(f"{address}login", data={"password": PASSWORD}, headers={"Origin": address.rstrip("/")})
+    login = patient_http.post(f"{address}login", data={"password": PASSWORD}, headers={"Origin": address.rstrip("/")})
     cookie = {"Cookie": "; ".join(f"{name}={value}" for name, value in login.cookies.items())}
-    assert login.cookies and httpx.get(f"{address}hearth/shelf", headers=cookie).status_code == 200
-    assert httpx.get(f"{address}v1/models", headers=site | cookie).status_code == 401, "a login in the same browser lends nothing"
+    assert login.cookies and patient_http.get(f"{address}hearth/shelf", headers=cookie).status_code == 200
+    assert patient_http.get(f"{address}v1/models", headers=site | cookie).status_code == 401, "a login in the same browser lends nothing"
     for word in (PASSWORD, SECRET):
-        assert httpx.get(f"{address}sdapi/v1/samplers", auth=("anybody", word), headers=site).status_code == 401, "nor does a password"
+        assert patient_http.get(f"{address}sdapi/v1/samplers", auth=("anybody", word), headers=site).status_code == 401, (
+            "nor does a password"
+        )
     for own in ("hearth/shelf", "hearth/creation/2", "gradio_api/info", ""):
-        refused = httpx.get(f"{address}{own}", headers={**site, **BEARER})
+        refused = patient_http.get(f"{address}{own}", headers={**site, **BEARER})
         assert refused.status_code == 403, own
 
 

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -45,9 +46,10 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import QUEUE_MOST
 from app.ui.state.person import KEY, NOBODY, OWNER, Person, who
 from app.ui.tabs import shelf, start_picture
-from tests.support.guests import desk_at, guest_client, plain, press, shared
+from tests.support import patient_http
+from tests.support.guests import desk_at, guest_client, launch, plain, press, shared
 from tests.support.nasty import make_chunk
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_S, until
 
 pytestmark = [
     pytest.mark.long,
@@ -73,8 +75,8 @@ def naive() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def owners(desk: Desk) -> Iterator[str]:
+@contextmanager
+def owners_server(desk: Desk, idle_s: float = request_guard.IDLE_S) -> Iterator[str]:
     """The owner's server with the real guards; its window is small, for the guards do not look at it."""
     with gr.Blocks(analytics_enabled=False) as blocks:
         words = gr.Textbox()
@@ -84,10 +86,18 @@ def owners(desk: Desk) -> Iterator[str]:
         "middleware": build_guards(desk.keeper.home)[0],
         "openapi_url": None,
     }
-    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs=app_kwargs)
-    request_guard.limit_idle_connections(blocks.server, idle_s=1.0)
-    yield address
-    blocks.close(verbose=False)
+    address = launch(blocks, app_kwargs=app_kwargs)
+    request_guard.limit_idle_connections(blocks.server, idle_s)
+    try:
+        yield address
+    finally:
+        blocks.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def owners(desk: Desk) -> Iterator[str]:
+    with owners_server(desk) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +145,7 @@ def test_a_server_ends_though_a_reader_does_not_read() -> None:
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.Textbox()
     large = Route("/large", lambda _: Response(bytes(64 << 20)))
-    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, app_kwargs={"routes": [large]})
+    address = launch(blocks, app_kwargs={"routes": [large]})
     request_guard.limit_idle_connections(blocks.server)
     with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as reader:
         reader.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -169,7 +179,7 @@ def test_room_for_logins(owner: bool) -> None:
 
 
 def test_nothing_without_the_password(share: tuple[str, str]) -> None:
-    with httpx.Client(base_url=share[0]) as client:
+    with patient_http.Client(base_url=share[0]) as client:
         assert client.get("/").headers["location"] == "/hearth/login"
         assert "password" in client.get("/hearth/login").text
         for path in ("/config", "/hearth/live", "/gradio_api/info", "/hearth/static/hearth.js", "/v1/models", "/sdapi/v1/options"):
@@ -179,7 +189,7 @@ def test_nothing_without_the_password(share: tuple[str, str]) -> None:
 
 
 def test_the_cookie_is_not_for_scripts(share: tuple[str, str]) -> None:
-    answer = httpx.post(f"{share[0]}hearth/login", data={"password": share[1]})
+    answer = patient_http.post(f"{share[0]}hearth/login", data={"password": share[1]})
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=lax" in cookie and share[1] not in str(answer.headers)
 
@@ -190,34 +200,34 @@ def test_the_cookie_is_not_for_scripts(share: tuple[str, str]) -> None:
 def test_cross_site_upload(naive: str, owners: str) -> None:
     evil = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
     file = {"files": ("a.png", png(4, 4), "image/png")}
-    with httpx.Client() as victim:
+    with patient_http.Client() as victim:
         victim.post(f"{naive}login", data={"username": "owner", "password": "secret"})
         assert victim.post(f"{naive}gradio_api/upload", files=file, headers=evil).status_code == 200
-    assert httpx.post(f"{owners}gradio_api/upload", files=file, headers=evil).status_code == 403
+    assert patient_http.post(f"{owners}gradio_api/upload", files=file, headers=evil).status_code == 403
     for header in (
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Origin": "http://localhost:1"},
     ):
-        assert httpx.post(f"{owners}gradio_api/upload", files=file, headers=header).status_code == 403, header
-    assert httpx.post(f"{owners}gradio_api/upload", files=file).status_code == 200
+        assert patient_http.post(f"{owners}gradio_api/upload", files=file, headers=header).status_code == 403, header
+    assert patient_http.post(f"{owners}gradio_api/upload", files=file).status_code == 200
     own = {"Origin": owners.rstrip("/"), "Sec-Fetch-Site": "same-origin"}
-    assert httpx.post(f"{owners}gradio_api/upload", files=file, headers=own).status_code == 200
+    assert patient_http.post(f"{owners}gradio_api/upload", files=file, headers=own).status_code == 200
     picture = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    assert httpx.get(f"{owners}hearth/live", headers=picture).status_code == 403
-    assert httpx.get(owners, headers=picture | {"Sec-Fetch-Mode": "navigate"}).status_code == 200, "a link may lead here"
+    assert patient_http.get(f"{owners}hearth/live", headers=picture).status_code == 403
+    assert patient_http.get(owners, headers=picture | {"Sec-Fetch-Mode": "navigate"}).status_code == 200, "a link may lead here"
 
 
 def test_rebinding(naive: str, owners: str, share: tuple[str, str]) -> None:
     port = urlsplit(owners).port
     rebound = {"Host": f"evil.example:{urlsplit(naive).port}", "Origin": "http://evil.example"}
-    assert httpx.get(f"{naive}login_check", headers=rebound).headers.get("access-control-allow-origin")
+    assert patient_http.get(f"{naive}login_check", headers=rebound).headers.get("access-control-allow-origin")
     for host in (f"evil.example:{port}", "localhost.evil.example", "127.0.0.1.evil.example", "169.254.169.254", "", "[::1].evil.example"):
-        assert httpx.get(f"{owners}config", headers={"Host": host}).status_code == 421, host
-        assert httpx.get(f"{share[0]}hearth/login", headers={"Host": host}).status_code == 421, host
+        assert patient_http.get(f"{owners}config", headers={"Host": host}).status_code == 421, host
+        assert patient_http.get(f"{share[0]}hearth/login", headers={"Host": host}).status_code == 421, host
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", "LOCALHOST"):
-        assert httpx.get(f"{owners}config", headers={"Host": host}).status_code == 200, host
+        assert patient_http.get(f"{owners}config", headers={"Host": host}).status_code == 200, host
 
 
 def test_two_hosts_are_none(owners: str) -> None:
@@ -271,11 +281,11 @@ def test_traversal_in_many_spellings(desk: Desk, owners: str, ada: httpx.Client,
 def test_a_symlink_leads_nowhere(desk: Desk, owners: str) -> None:
     id_ = kept(desk, "owner")
     path = desk.keeper.shelf.get(id_).path
-    assert httpx.get(f"{owners}hearth/creation/{id_}").status_code == 200
+    assert patient_http.get(f"{owners}hearth/creation/{id_}").status_code == 200
     target = path.with_name("other.wav")
     path.rename(target)
     path.symlink_to(target)
-    assert httpx.get(f"{owners}hearth/creation/{id_}").status_code == 404
+    assert patient_http.get(f"{owners}hearth/creation/{id_}").status_code == 404
 
 
 def test_a_guest_reads_only_what_is_theirs(desk: Desk, ada: httpx.Client, eve: httpx.Client) -> None:
@@ -293,7 +303,7 @@ def test_a_guest_reads_only_what_is_theirs(desk: Desk, ada: httpx.Client, eve: h
 
 def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: httpx.Client) -> None:
     file = {"files": ("a.png", png(5, 5), "image/png")}
-    with httpx.Client() as one, httpx.Client() as two:
+    with patient_http.Client() as one, patient_http.Client() as two:
         for each in (one, two):
             each.post(f"{naive}login", data={"username": "owner", "password": "secret"})
         (path,) = one.post(f"{naive}gradio_api/upload", files=file).json()
@@ -352,7 +362,7 @@ def test_hidden_places_do_not_exist(ada: httpx.Client, path: str) -> None:
 
 def test_every_event_of_the_guests_window_is_a_guests(desk: Desk, ada: httpx.Client, naive: str) -> None:
     """All events of the window, by their numbers: none downloads, forces a plan, changes settings or sees the shelf."""
-    with httpx.Client() as client:
+    with patient_http.Client() as client:
         client.post(f"{naive}login", data={"username": "owner", "password": "secret"})
         hidden = client.post(f"{naive}gradio_api/run/predict", json={"fn_index": 0, "data": ["reached"]})
         assert hidden.json()["data"] == ["reached"]
@@ -476,7 +486,7 @@ def test_guests_take_turns_at_decoding() -> None:
         with turns.take(other):
             owner = threading.Thread(target=decode_as_owner, daemon=True)
             owner.start()
-            owner.join(5)
+            owner.join(WAIT_S)
             assert not owner.is_alive()
     with turns.take(two):
         pass
@@ -529,7 +539,7 @@ def test_a_guest_has_no_say_in_model_or_plan(desk: Desk) -> None:
 
 def test_a_flood_of_jobs(desk: Desk, eve: httpx.Client, naive: str) -> None:
     """Gradio's own queue takes all of them; of one guest two may wait."""
-    with httpx.Client(base_url=naive) as client:
+    with patient_http.Client(base_url=naive) as client:
         client.post("login", data={"username": "owner", "password": "secret"})
         asked = {"data": ["again"], "fn_index": 0, "session_hash": "flood"}
         assert {client.post("gradio_api/queue/join", json=asked).status_code for _ in range(60)} == {200}
@@ -596,7 +606,7 @@ def test_who_sends_all_before_reading_is_told(share: tuple[str, str]) -> None:
 
 
 def test_gradio_itself_takes_any_size(naive: str) -> None:
-    with httpx.Client() as client:
+    with patient_http.Client() as client:
         client.post(f"{naive}login", data={"username": "owner", "password": "secret"})
         assert client.post(f"{naive}gradio_api/upload", files={"files": ("a.png", bytes(40 << 20))}).status_code == 200
 
@@ -607,11 +617,14 @@ def test_bombs(naive: str, owners: str, ada: httpx.Client, desk: Desk) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("zeros", bytes(16 << 20))
-    with httpx.Client() as client:
+    with patient_http.Client() as client:
         client.post(f"{naive}login", data={"username": "owner", "password": "secret"})
         for name, data in (("a.png", large), ("b.png", packed.getvalue())):
             assert client.post(f"{naive}gradio_api/upload", files={"files": (name, data, "image/png")}).status_code == 200
-    for post in (lambda **more: httpx.post(f"{owners}gradio_api/upload", **more), lambda **more: ada.post("/gradio_api/upload", **more)):
+    for post in (
+        lambda **more: patient_http.post(f"{owners}gradio_api/upload", **more),
+        lambda **more: ada.post("/gradio_api/upload", **more),
+    ):
         for name, data in (("a.png", large), ("b.png", packed.getvalue()), ("c.wav", packed.getvalue()), ("d.png", b"<script>alert(1)</script>"),
                            ("e.mp3", b"#!/bin/sh\n"), ("f.png", text_bomb())):  # fmt: skip
             answer = post(files={"files": (name, data, "image/png")})
@@ -628,7 +641,7 @@ def test_a_household_holds_one_of_the_threads_that_check(tmp_path: Path, monkeyp
 
     def check(self: object, scope: Scope, paths: list[Path]) -> None:
         if (name := uploads.household(scope)) == "visitor-ada":
-            ends.wait(10)
+            ends.wait(2 * WAIT_S)
         checked.append(name)
 
     monkeypatch.setattr(uploads.CheckUploads, "_check", check)
@@ -639,7 +652,7 @@ def test_a_household_holds_one_of_the_threads_that_check(tmp_path: Path, monkeyp
             for household in ("ada", "ada", "ada"):
                 tasks.start_soon(guard._check_in_time, {KEY: Person(new_guest(household), False)}, [])
             await anyio.wait_all_tasks_blocked()
-            with anyio.move_on_after(5):
+            with anyio.move_on_after(WAIT_S):
                 await guard._check_in_time({KEY: Person(new_guest("eve"), False)}, [])
             ends.set()
 
@@ -650,7 +663,7 @@ def test_a_household_holds_one_of_the_threads_that_check(tmp_path: Path, monkeyp
 def test_weights_are_the_owners_to_send(owners: str, ada: httpx.Client) -> None:
     header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     file = {"files": ("lora.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))}
-    (path,) = httpx.post(f"{owners}gradio_api/upload", files=file).json()
+    (path,) = patient_http.post(f"{owners}gradio_api/upload", files=file).json()
     assert ada.post("/gradio_api/upload", files=file).status_code == 415
     assert Path(path).is_file(), "what a guest may not send is not taken from the owner, who sent the same"
     Path(path).unlink()
@@ -693,14 +706,15 @@ def refuse_one(ada: httpx.Client, eve: httpx.Client, monkeypatch: pytest.MonkeyP
     assert Path(path).is_file() and not uploads.ARRIVALS._requests
 
 
-def test_slow_loris(naive: str, owners: str) -> None:
+def test_slow_loris(naive: str, desk: Desk) -> None:
     """Connections that never send a whole request: Gradio keeps them, here they are closed after a while."""
-    held = [slowly(naive) for _ in range(5)]
-    mine = [slowly(owners) for _ in range(20)]
-    until(lambda: all(map(closed, mine)), 60)
-    assert not any(map(closed, held))
-    for each in (*held, *mine):
-        each.close()
+    with owners_server(desk, idle_s=1.0) as owners:
+        held = [slowly(naive) for _ in range(5)]
+        mine = [slowly(owners) for _ in range(20)]
+        until(lambda: all(map(closed, mine)), 60)
+        assert not any(map(closed, held))
+        for each in (*held, *mine):
+            each.close()
 
 
 def test_a_body_that_drips_is_cut_off(owners: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -710,14 +724,17 @@ def test_a_body_that_drips_is_cut_off(owners: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_every_answer_is_taken_as_what_it_says(owners: str, ada: httpx.Client) -> None:
-    for answer in (httpx.get(f"{owners}hearth/live"), ada.get("/hearth/static/hearth.css"), ada.get("/nowhere")):
+    for answer in (patient_http.get(f"{owners}hearth/live"), ada.get("/hearth/static/hearth.css"), ada.get("/nowhere")):
         assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-frame-options"] == "SAMEORIGIN"
 
 
 def test_every_page_says_what_it_may_run(owners: str, ada: httpx.Client, share: tuple[str, str]) -> None:
     """The guest's own names its scripts, each of them, by a word that is new each time; all others have none that run."""
     words = set()
-    own, others = [ada.get("/"), ada.get("/")], [ada.get("/login"), httpx.get(share[0]), httpx.get(owners), ada.get("/nowhere")]
+    own, others = (
+        [ada.get("/"), ada.get("/")],
+        [ada.get("/login"), patient_http.get(share[0]), patient_http.get(owners), ada.get("/nowhere")],
+    )
     for answer in (*own, *others):
         policy = dict(each.strip().split(" ", 1) for each in answer.headers["content-security-policy"].split(";"))
         assert (policy["default-src"], policy["object-src"], policy["frame-ancestors"]) == ("'self'", "'none'", "'self'")
@@ -800,7 +817,7 @@ def cookies(client: httpx.Client) -> str:
 
 
 def slowly(address: str) -> socket.socket:
-    line = socket.create_connection((urlsplit(address).hostname or "", urlsplit(address).port or 0), timeout=5)
+    line = socket.create_connection((urlsplit(address).hostname or "", urlsplit(address).port or 0), timeout=WAIT_S)
     line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-")
     line.setblocking(False)
     return line

@@ -37,7 +37,8 @@ from app.ui.api import openai as api_openai
 from app.ui.launch import build_guards
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
-from tests.support import patient_engine
+from tests.support import patient_engine, patient_http
+from tests.support.guests import launch
 from tests.support.places import TOP
 from tests.support.tiny_pictures import save
 from tests.support.tiny_voices import STARTER
@@ -73,7 +74,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, str
             gradio_endpoints.build(desk)
         blocks.queue(default_concurrency_limit=None)
         app_kwargs = {"routes": [*routes.routes(desk), *api_openai.routes(desk), *a1111.routes(desk)], "middleware": build_guards(place)[0]}
-        _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, run_history=False, mcp_server=MCP, app_kwargs=app_kwargs)
+        address = launch(blocks, mcp_server=MCP, app_kwargs=app_kwargs)
         assistants.answer_in_content(blocks)
         until(lambda: keeper.state.ready, 240)
         yield desk, address
@@ -190,7 +191,7 @@ def test_pictures(client: openai.OpenAI, served: tuple[Desk, str]) -> None:
     assert [each.size for each in pictures] == [(64, 64)] * 2
     linked = client.images.generate(model="tiny-painter", prompt="a red ball", size="64x64", response_format="url", extra_body={"steps": 2})
     assert linked.data and linked.data[0].url
-    assert httpx.get(linked.data[0].url).headers["content-type"] == "image/png"
+    assert patient_http.get(linked.data[0].url).headers["content-type"] == "image/png"
     streamed = client.images.generate(
         model="tiny-painter",
         prompt="a red ball",
@@ -230,7 +231,7 @@ def test_edits(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="not a picture"):
         client.images.edit(model="tiny-painter", image=("a.png", b"PK\3\4 zip"), prompt="x")
     for kind in ("multipart/form-data", "multipart/form-data; boundary=b"):
-        broken = httpx.post(f"{client.base_url}images/edits", content=b"--b\r\n\r\n", headers={"Content-Type": kind})
+        broken = patient_http.post(f"{client.base_url}images/edits", content=b"--b\r\n\r\n", headers={"Content-Type": kind})
         assert broken.status_code == 400 and "form cannot be read" in broken.json()["error"]["message"], broken.text
 
 
@@ -299,10 +300,10 @@ def test_what_had_no_effect_is_told_and_not_echoed_as_done(served: tuple[Desk, s
     asked = {"prompt": "a ball", "negative_prompt": "fog", "sampler_name": "Euler a", "steps": 1, "width": 64, "height": 64}
     chosen = {"override_settings": {"sd_model_checkpoint": "tiny-flux"}}
     answer = httpx.post(f"{address}sdapi/v1/txt2img", json=asked | chosen, timeout=240).json()
-    info, text = json.loads(answer["info"]), base64.b64decode(answer["images"][0])
+    info, picture = json.loads(answer["info"]), Image.open(io.BytesIO(base64.b64decode(answer["images"][0])))
     assert (info["negative_prompt"], info["sampler_name"]) == ("", "Automatic") and "no negative prompt" in info["comments"]
     assert (answer["parameters"]["negative_prompt"], answer["parameters"]["sampler_name"]) == ("", "Automatic")
-    assert b"fog" not in text and "fog" not in str(info["infotexts"])
+    assert "a ball" in str(picture.info) and "fog" not in str(picture.info) and "fog" not in str(info["infotexts"])
     client = Client(address, verbose=False)
     painted = client.submit("a ball", negative="fog", width=64, height=64, steps=1, model="tiny-flux", api_name="/paint").result()
     assert any("no negative prompt" in each for each in painted["notes"])
@@ -320,8 +321,8 @@ def test_a1111_progress_and_interrupt(served: tuple[Desk, str]) -> None:
     with httpx.Client(base_url=f"{address}sdapi/v1", timeout=240) as client:
         worker = threading.Thread(target=lambda: answers.append(client.post("/txt2img", json={**asked, "batch_size": 8})))
         worker.start()
-        until(lambda: 0 < httpx.get(f"{address}sdapi/v1/progress").json()["progress"] < 1, 120)
-        httpx.post(f"{address}sdapi/v1/interrupt", json={})
+        until(lambda: 0 < patient_http.get(f"{address}sdapi/v1/progress").json()["progress"] < 1, 120)
+        patient_http.post(f"{address}sdapi/v1/interrupt", json={})
         worker.join(timeout=120)
     assert not worker.is_alive() and answers[0].status_code in (200, 400)
 
@@ -333,7 +334,7 @@ def test_gradio_client(served: tuple[Desk, str]) -> None:
     job = client.submit("a red ball", width=64, height=64, steps=3, model="tiny-painter", api_name="/paint")
     events = list(job)
     assert [each["event"] for each in events].count("step") >= 1 and events[-1]["event"] == "finished"
-    assert Path(events[-1]["files"][0]).suffix == ".png" and httpx.get(address + events[-1]["urls"][0]).status_code == 200
+    assert Path(events[-1]["files"][0]).suffix == ".png" and patient_http.get(address + events[-1]["urls"][0]).status_code == 200
     spoken = client.submit("Hello.", model="tiny-voice", api_name="/speak").result()
     assert spoken["event"] == "finished"
     with pytest.raises(Exception, match="empty"):
@@ -399,14 +400,14 @@ def test_an_assistant_by_mcp(served: tuple[Desk, str]) -> None:
     tools, painted, spoken, (machine, voices, models) = asyncio.run(talk())
     assert tools == {"speak", "paint", "stop", "machine", "voices", "models"}
     told = json.loads(painted[0].text)
-    assert told["event"] == "finished" and "files" not in told and httpx.get(told["urls"][0]).headers["content-type"] == "image/png"
+    assert told["event"] == "finished" and "files" not in told and patient_http.get(told["urls"][0]).headers["content-type"] == "image/png"
     assert painted[1].mimeType == "image/png" and Image.open(io.BytesIO(base64.b64decode(painted[1].data))).size == (64, 64)
     assert spoken[1].type == "audio" and seconds(base64.b64decode(spoken[1].data), "wav") > 0.05
     assert json.loads(machine)["ready"] and json.loads(machine)["memory_bytes"], "an assistant is the owner's"
     assert isinstance(json.loads(voices), list)
     assert any({"id": "tiny-painter", "kind": "picture"}.items() <= each.items() for each in json.loads(models))
     for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)):
-        assert httpx.post(url, json={}, headers=headers).status_code == status
+        assert patient_http.post(url, json={}, headers=headers).status_code == status
 
 
 def test_mcp_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,5 +428,5 @@ def test_all_go_through_the_same_queue_and_guards(served: tuple[Desk, str]) -> N
     jobs = desk.keeper.database.query("SELECT owner FROM jobs")
     assert len(jobs) == before + 1 and {row["owner"] for row in jobs} == {"owner"}
     evil = {"Origin": "https://evil.example"}
-    assert httpx.post(f"{address}v1/images/generations", json={"prompt": "x"}, headers=evil).status_code == 403
-    assert httpx.post(f"{address}sdapi/v1/txt2img", json={"prompt": "x"}, headers={"Host": "evil.example"}).status_code == 421
+    assert patient_http.post(f"{address}v1/images/generations", json={"prompt": "x"}, headers=evil).status_code == 403
+    assert patient_http.post(f"{address}sdapi/v1/txt2img", json={"prompt": "x"}, headers={"Host": "evil.example"}).status_code == 421
