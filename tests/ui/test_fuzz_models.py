@@ -9,7 +9,9 @@ import random
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,11 +72,12 @@ def test_a_guard_of_the_page_that_is_taken_out_is_found(
     hole: str, way: str, family: str, found: str, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broken_models, "FOLDER_WAYS", [each for each in broken_models.FOLDER_WAYS if each[0] == way])
-    monkeypatch.setattr(fuzz_models, "HANGS_S", 2.0)
-    monkeypatch.setattr(fuzz_models, "HUNG_S", 0.0)
     with fuzzer(tmp_path.resolve(), 1) as fuzz:
         good, bad = FAMILIES[family](fuzz.folder / "good"), list[str]()
         assert not fuzz.run(family, good, range(1, 2)).bad
+        if hole == "any file":  # the only one where something hangs
+            monkeypatch.setattr(fuzz_models, "HANGS_S", 2.0)
+            monkeypatch.setattr(fuzz_models, "HUNG_S", 0.0)
         closes = holes.open_hole(hole)
         try:
             for index in range(first, first + 58):
@@ -114,7 +117,16 @@ def test_a_guard_of_the_engine_that_is_taken_out_is_found(
 
 
 def test_the_watch_sees_what_it_is_there_for(tmp_path: Path) -> None:
-    watch, secret = Watch(), tmp_path / "outside" / "secret"
+    own = threading.get_ident()
+
+    class OwnWatch(Watch):
+        """What an earlier test left running may open files meanwhile."""
+
+        def _hear(self, event: str, given: tuple[Any, ...]) -> None:
+            if threading.get_ident() == own:
+                super()._hear(event, given)
+
+    watch, secret = OwnWatch(), tmp_path / "outside" / "secret"
     watch.allowed = (str(tmp_path / "inside"),)
     secret.parent.mkdir()
     (tmp_path / "inside").mkdir()

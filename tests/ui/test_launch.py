@@ -21,6 +21,7 @@ from app.base.paths import home
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.launcher import failure
+from app.ui import launch as ui_launch
 from app.ui import start_failure
 from app.ui.launch import LaunchOptions, choose_port, launch
 from app.ui.single_instance import Instance
@@ -137,23 +138,25 @@ def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("taken", [False, True])
-def test_the_next_start_takes_the_same_port_where_it_is_free(tmp_path: Path, taken: bool) -> None:
+def test_the_next_start_takes_the_same_port_where_it_is_free(tmp_path: Path, taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that is still open looks for it there."""
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        port = line.getsockname()[1]
+    asked = set[int]()
+
+    def look(host: str, port: int) -> None:
+        asked.add(port)
         if taken:
-            line.listen()
-        else:
-            line.close()
-        first, second = Instance(tmp_path), Instance(tmp_path)
-        assert first.acquire() and choose_port(LaunchOptions(home(tmp_path)), first) is None
-        first.publish(f"http://127.0.0.1:{port}/")
-        first.release()
-        assert second.acquire()
-        assert choose_port(LaunchOptions(home(tmp_path)), second) == (None if taken else port)
-        assert choose_port(LaunchOptions(home(tmp_path), port=7999), second) == 7999
-        second.release()
+            raise Trouble(say("open.test", "taken"))
+
+    monkeypatch.setattr(ui_launch, "require_port", look)
+    first, second = Instance(tmp_path), Instance(tmp_path)
+    assert first.acquire() and choose_port(LaunchOptions(home(tmp_path)), first) is None
+    first.publish("http://127.0.0.1:7123/")
+    first.release()
+    assert second.acquire()
+    assert choose_port(LaunchOptions(home(tmp_path)), second) == (None if taken else 7123)
+    assert choose_port(LaunchOptions(home(tmp_path), port=7999), second) == 7999
+    assert asked == {7123}
+    second.release()
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"0", b"70000", b"\xff"])

@@ -28,7 +28,7 @@ from app.ui.own_window import OwnWindow, Work, measure_percent, write_title
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support.places import TOP
-from tests.support.waiting import Idle, pass_turns, until
+from tests.support.waiting import WAIT_S, Idle, pass_turns, until
 
 STAND_IN = """
 import json, sys
@@ -206,15 +206,15 @@ def test_quitting_waits_for_nobody(stage: Stage) -> None:
     def hold() -> None:
         with stage.own._lock:
             held.set()
-            let_go.wait(60)
+            let_go.wait(2 * WAIT_S)
 
     threading.Thread(target=hold, daemon=True).start()
     held.wait()
     quits = threading.Thread(target=stage.own.answer, args=("quit",), daemon=True)
     quits.start()
-    assert stage.desk.leaving.wait(5), "Hearth is told to end at once"
+    assert stage.desk.leaving.wait(WAIT_S), "Hearth is told to end at once"
     let_go.set()
-    quits.join(10)
+    quits.join(WAIT_S)
 
 
 def is_held(lock: Any) -> bool:
@@ -236,7 +236,7 @@ def test_a_window_that_reads_no_more_is_ended(stage: Stage, monkeypatch: pytest.
     assert writing.is_alive(), "the pipe is full"
     closing = threading.Thread(target=stage.own.close, daemon=True)
     closing.start()
-    closing.join(20)
+    closing.join(WAIT_S)
     assert not closing.is_alive() and process.poll() is not None
 
 

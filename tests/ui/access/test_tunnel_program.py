@@ -26,7 +26,7 @@ from gradio.tunneling import BINARY_FILENAME, BINARY_URL, CHECKSUMS, EXTENSION
 from app.base.trouble import Trouble
 from app.ui.access.tunnel import WATCHDOG
 from tests.support.share_api import Standin, programs, serve
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_S, until
 
 pytestmark = pytest.mark.long
 
@@ -127,20 +127,22 @@ def test_the_program_trusts_only_the_certificate_that_it_was_told(frpc: Path, st
     assert shaken == [True, False]
 
 
-def test_the_program_ends_with_hearth_however_that_ends(frpc: Path, tmp_path: Path) -> None:
+def test_the_program_ends_with_hearth_however_that_ends() -> None:
     """Left alone it would go on forwarding to a port that may soon be somebody else's."""
     with silent_server() as (server, port):
-        program = [str(frpc), "http", "-n", "left-alone", "-l", "9", "--sd", "random", "--server_addr", f"127.0.0.1:{port}"]
-        before = programs()
-        killed = f"import subprocess, sys, time; subprocess.Popen({[sys.executable, '-c', WATCHDOG, *program]!r}, stdin=subprocess.PIPE); time.sleep(60)"
+        waits = (
+            f"import os, socket; line = socket.create_connection(('127.0.0.1', {port})); line.sendall(b'%d\\n' % os.getpid()); line.recv(1)"
+        )
+        program = [sys.executable, "-c", waits]  # unlike frpc, which gives up after ten seconds, it never ends by itself
+        killed = f"import subprocess, sys, time; subprocess.Popen({[sys.executable, '-c', WATCHDOG, *program]!r}, stdin=subprocess.PIPE); time.sleep(3600)"
         hearth = subprocess.Popen([sys.executable, "-c", killed], stdout=subprocess.DEVNULL)
         try:
-            connection, _ = server.accept()  # it runs, and waits for an answer
-            (left,) = programs() - before
+            connection, _ = server.accept()
+            left = psutil.Process(int(connection.makefile().readline()))
         finally:
             hearth.kill()
             hearth.wait()
-        _, alive = psutil.wait_procs([left], timeout=5)  # by itself it gives up after ten seconds
+        _, alive = psutil.wait_procs([left], timeout=WAIT_S)
         connection.close()
         assert not alive
 

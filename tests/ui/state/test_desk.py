@@ -107,7 +107,7 @@ def test_a_self_test_makes_way_for_a_job(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         desk.measuring.start(SelfTest())
         desk.jobs.begin(PictureRequest("a tree"), OWNER)
-        until(lambda: not desk.measuring.is_running(), 5)
+        until(lambda: not desk.measuring.is_running())
         assert isinstance(desk.keeper.get_progress(desk.measuring.job).end, Stopped)
         desk.measuring.start(Tune("starter-painter"))
         desk.jobs.begin(PictureRequest("a house"), OWNER)
