@@ -126,13 +126,13 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 
 FORGETTING = """
-import sys
+import itertools, sys
 from pathlib import Path
 from app.compat.machine.pretended import machine
-from app.compat.machine.verdicts import Verdict, learn
+from app.compat.machine.verdicts import Subject, Verdict, learn
 folder, here = Path(sys.argv[1]), machine("gtx-1060")
 print("ready", flush=True)
-for number in range(10_000):
+for number in itertools.count():
     learn(folder, here, Verdict(Subject("way", f"{number % 50}"), True, words="own 0"))
 """
 
@@ -148,5 +148,6 @@ def test_what_is_forgotten_stays_so_beside_a_process_that_learns(tmp_path: Path)
                 assert Subject("rung", "sd15/offload") in load(tmp_path, here)
                 assert forget(tmp_path, here, "sd15") == (Subject("rung", "sd15/offload"),)
                 assert Subject("rung", "sd15/offload") not in load(tmp_path, here)
+            assert other.poll() is None, "nobody learned beside it"
         finally:
             other.kill()
