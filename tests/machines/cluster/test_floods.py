@@ -157,7 +157,7 @@ def test_one_machine_takes_no_more_connections_than_it_needs(hub: Hub, tmp_path:
         with contextlib.suppress(OSError):
             for _ in range(3 * CONNECTIONS_MOST):
                 held.append(
-                    await connect(f"tls://127.0.0.1:{hub.port}", timeout=2, ssl_context=bad.client_context(), require_encryption=True)
+                    await connect(f"tls://127.0.0.1:{hub.port}", timeout=WAIT_S, ssl_context=bad.client_context(), require_encryption=True)
                 )
         assert len(held) == CONNECTIONS_MOST and process.num_fds() <= before + CONNECTIONS_MOST + 2
         assert await asyncio.to_thread(works, hub, good)
