@@ -133,11 +133,11 @@ def test_stop_before_the_first_step_and_after_the_last(folders: dict[str, Path],
 
 def test_the_reader_may_go_at_any_moment(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     run = paints.run(PictureRequest("a", **{**SMALL, "steps": 50}), Control(), None, tmp_path)
     assert isinstance(next(run), Step) and isinstance(run, Generator)
     run.close()
-    assert threading.active_count() == before
+    assert not {*threading.enumerate()} - before
     assert "step" not in vars(paints.pipe.scheduler) and "forward" not in vars(paints.pipe.unet)
 
 
