@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -78,7 +77,7 @@ class Main:
         """Pair a new helper and wait until it can work. `within`: what its command is run by."""
         known = {each.id for each in self.hub.list_machines()}
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+        light_painter.pace(folder, step_s=step_s)
         code = self.hub.open_pairing().state.code
         helper = start(folder, module, (*words, str(code)), within)
         self.helpers.append(helper)
@@ -90,7 +89,7 @@ class Main:
 
     def occupy(self, step_s: float) -> str:
         """Have the engine here begin with ten steps of something that no other machine can do."""
-        (self.keeper.home.root / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+        light_painter.pace(self.keeper.home.root, step_s=step_s)
         job = self.keeper.submit(SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=1, only_parts=(0,))).id
         until(lambda: self.keeper.state.job == job, LOADING_S)
         return job

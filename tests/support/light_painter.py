@@ -88,6 +88,11 @@ def main(pipe: Connection, home: Home, pretended: str, log: Path) -> None:
             tell(JobEvent(order.job, event))
 
 
+def pace(folder: Path, **values: object) -> None:
+    """Say anew how a home's engine works, as PACE describes; it may read that just now."""
+    atomic_write.write_text(folder / PACE, json.dumps(values))
+
+
 def note(home: Home, word: str, seed: int, when_s: float = 0.0) -> None:
     """`when_s`: now, where it is not given."""
     with (home.root / MADE).open("a") as file:
@@ -119,9 +124,9 @@ def speak(home: Home, order: Run, stopping: dict[str, float]) -> Iterator[Event]
         key, found = spoken_parts.hash_inputs(request.model, text, seed), spoken_parts.find(path)
         if found is None or found.key != key:
             note(home, "began", seed)
-            pace = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
+            paced = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
             for step in range(STEPS):
-                time.sleep(pace.get("step_s", 0.01))
+                time.sleep(paced.get("step_s", 0.01))
                 yield Step(step + 1, STEPS, 1.0, "frames", None, Reading(), part=index, parts=len(parts))
                 if order.job in stopping:
                     note(home, "stopped", seed)
@@ -148,15 +153,15 @@ def paint(home: Home, order: Run, stopping: dict[str, float]) -> Iterator[Event]
         path, seed, kept = folder / f"picture-{index}.png", (first + index) % SEED_LIMIT, folder / f"latent-{index}.safetensors"
         if not path.is_file():
             note(home, "began", seed)
-            pace = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
+            paced = json.loads((home.root / PACE).read_text()) if (home.root / PACE).is_file() else {}
             if before := read_done(kept):
                 note(home, f"from-{before}", seed)
             for step in range(before, STEPS):
-                time.sleep(pace.get("step_s", 0.01))
-                if pace.get("keeps"):
+                time.sleep(paced.get("step_s", 0.01))
+                if paced.get("keeps"):
                     save_tensors({"latents": np.zeros(4, np.float32)}, kept, {"done": str(step + 1), "whole": "0"})
                 yield Step(step + 1, STEPS, 1.0, "steps", None, Reading(), part=index, parts=request.batch)
-                if pace.get("previews"):
+                if paced.get("previews"):
                     shown = folder / f"preview-{index}-{step}.jpg"
                     Image.new("RGB", (400, 300), (255, 0, 0)).save(shown)
                     yield Preview(step + 1, str(shown))
@@ -171,7 +176,7 @@ def paint(home: Home, order: Run, stopping: dict[str, float]) -> Iterator[Event]
                 note(home, "overtaken", seed)
                 files.append(str(path))
                 continue
-            if pace.get("fails"):
+            if paced.get("fails"):
                 yield Failed(say("test.fails", "it fails"))
                 return
             draw(request, seed, path)
