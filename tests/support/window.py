@@ -347,12 +347,24 @@ STICKS_OUT = """() => [...document.querySelectorAll(".h-card")].filter((card) =>
 })"""
 
 
+PREDICT = "/run/predict"
+PRESSED = """(selector) => {
+  const { components, dependencies } = gradio_config, button = components.find((each) => `#${each.props.elem_id}` === selector);
+  return dependencies.filter((each) => each.targets.some(([part]) => part === button.id)).map((each) => each.id);
+}"""
+
+
 def asked_by(page: Page, button: str, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the request that a press of a button would begin."""
+    """Return the request that a press of a button would begin; the page has the answer by then, as Gradio drops a press that comes before it."""
     begun: list[Any] = []
     monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
-    page.click(button)
-    until_seen(page, lambda: bool(begun))
+    calls = page.evaluate(PRESSED, button)
+    with page.expect_response(
+        lambda answer: (answer.request.post_data_json or {}).get("fn_index") in calls if PREDICT in answer.url else False
+    ) as told:
+        page.click(button)
+    told.value.finished()
+    page.evaluate(SETTLED)
     return begun[0]
 
 

@@ -60,6 +60,10 @@ def result(words: bool) -> dict[str, Any]:
     return speech([part(0, "done") | {"whole": True, "doubt": "", "marks": None}], END, said=[], results=[made], listening={})
 
 
+SLOWLY = "(() => { const sound = document.querySelector('#h-sound audio'); sound.defaultPlaybackRate = sound.playbackRate = 0.0625; })()"
+"""A sentence of a second sounds for sixteen, so that each mark can be seen."""
+
+
 def test_what_sounds_is_marked_and_a_sentence_sounds_when_chosen(page: Page) -> None:
     known, asked = [False], list[str]()
     page.route("**/hearth/along/7", lambda route: route.fulfill(json={"sentences": place(known[0])}))
@@ -72,9 +76,11 @@ def test_what_sounds_is_marked_and_a_sentence_sounds_when_chosen(page: Page) -> 
     expect(sentences).to_have_count(len(TEXTS))
     expect(marked).to_have_count(0)
     before = formats.count()
+    page.evaluate(SLOWLY)
     sentences.nth(4).click()
     expect(marked).to_have_text(TEXTS[4])
     assert page.evaluate("!document.querySelector('#h-sound audio').paused")
+    page.evaluate("document.querySelector('#h-sound audio').currentTime = 4.99")
     expect(sentences.nth(5)).to_have_attribute("aria-current", "true")
     page.evaluate("document.querySelector('#h-sound audio').pause()")
     page.keyboard.press("Tab")
