@@ -80,6 +80,7 @@ def enter(page: Page, words: str) -> None:
     page.locator("input[type=password]").fill(words)
     page.locator("form button").click()
     page.locator("#paint-prompt textarea, #speak-text textarea").first.wait_for()
+    page.wait_for_selector("#h-strip .h-doing:not(:empty)")  # the names of the head's switches have come, too
 
 
 def test_the_door_and_the_guests_window(desk: Desk, browser: Browser, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     result: list[bool] = []
     worker = threading.Thread(target=lambda: result.append(repair_page.offer_repair(FAILED, tmp_path, True, 0)))
     worker.start()
-    until(lambda: bool(told), 10)
+    until(lambda: bool(told))
     yield told[0], result
     worker.join(timeout=60)
     assert not worker.is_alive()
@@ -180,7 +180,7 @@ def test_only_this_page_can_press(tmp_path: Path) -> None:
 def test_a_page_that_nobody_looks_at_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair_page, "FIRST_S", 0.2)
     with offered(monkeypatch, tmp_path, "") as (_, result):
-        until(lambda: bool(result), 10)
+        until(lambda: bool(result))
         assert result == [False]
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,7 +50,8 @@ class Helper:
         """All of it at once, as if unplugged."""
         family = self.list_processes()
         for each in family:
-            each.kill()
+            with suppress(psutil.NoSuchProcess):  # the end of one ends others
+                each.kill()
         psutil.wait_procs(family, timeout=20)
 
     def end(self) -> None:

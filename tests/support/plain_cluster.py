@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ def plain_cluster(folder: Path, workers: int = 2) -> Iterator[PlainCluster]:
     finally:
         family = psutil.Process(process.pid).children(recursive=True)
         for each in [psutil.Process(process.pid), *family]:
-            each.kill()
+            with suppress(psutil.NoSuchProcess):  # the end of one ends others
+                each.kill()
         psutil.wait_procs(family, timeout=20)
         process.wait()
         process.stdin.close()

@@ -293,6 +293,20 @@ SETTLED = """() => new Promise(done => {
 It waits by the page's own clock, which is slow where the machine is."""
 
 
+STORED = """([what, field]) => new Promise((done) => {
+  const asked = indexedDB.open("hearth", 1);
+  asked.onsuccess = () => {
+    const own = asked.result.transaction("pictures").objectStore("pictures").get(sessionStorage.getItem("hearth_window") + what);
+    own.onsuccess = () => done(Boolean([own.result?.[field]].flat().filter(Boolean).length));
+  };
+})"""
+
+
+def await_stored(page: Page, field: str, what: str = "") -> None:
+    """Wait until this window has stored the start picture's mask, frame or the like, with which it comes back; `what`: another picture of it."""
+    page.wait_for_function(STORED, arg=[f" {what}" if what else "", field])
+
+
 DROP = """([selector, name, type, bytes]) => {
   const dataTransfer = new DataTransfer();
   dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));

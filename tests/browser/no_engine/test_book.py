@@ -135,6 +135,7 @@ def test_a_book_is_opened_ticked_cast_and_begun_by_keys_alone(
     tab_to(page, 'button "Give each a voice"')
     page.keyboard.press("Enter")
     expect(page.get_by_role("checkbox", name="Ben (2)")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Voice of Anna").locator("option", has_text="Heather")).to_be_attached()
     tab_to(page, 'combobox "Voice of Anna"')
     page.keyboard.type("Heather")
     expect(page.locator("select:focus option:checked")).to_have_text("Heather")

@@ -31,7 +31,9 @@ def test_what_is_missing_or_no_picture_is_told(page: Page, tmp_path: Path) -> No
     expect(page.locator(f"{PLACE} .h-trouble")).to_contain_text("Hearth needs Florence-2 base")
     with page.expect_request("**/hearth/offer?model=florence-2-base"):
         page.locator(PLACE).get_by_role("button", name="Download it").click()
+    expect(page.get_by_role("alertdialog")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("alertdialog")).to_have_count(0)
     page.locator(PLACE).get_by_role("button", name="Close", exact=True).click()
     expect(page.locator(PLACE)).to_be_hidden()
 

@@ -13,7 +13,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Beside
-from tests.support.window import asked_by, drop, go, needs_chromium, unfold
+from tests.support.window import asked_by, await_stored, drop, go, needs_chromium, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -31,9 +31,11 @@ def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkey
     chip = page.locator(".h-force").locator("visible=true").locator("li")
     expect(chip).to_have_text(re.compile("^guided by shape.png"))
     expect(page.locator("#h-guide img")).to_have_attribute("alt", "Guide: shape.png")
+    await_stored(page, "background", "guide")
     page.reload()
     go(page, "paint")
     expect(chip).to_have_text(re.compile("^guided by shape.png"))  # though its fold is closed
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")
     request = asked_by(page, "#paint-go", opened[0], monkeypatch)
     assert isinstance(request, PictureRequest) and request.guide and request.control == CONTROL[1]
     assert Path(request.guide).name == "guide.png" and request.image is None
@@ -68,9 +70,11 @@ def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], mo
     page.set_input_files("#h-reference input[type=file]", tmp_path / "style.png")
     chip = page.locator(".h-force").locator("visible=true").locator("li")
     expect(chip).to_have_text(re.compile("^like style.png"))
+    await_stored(page, "background", "reference")
     page.reload()
     go(page, "paint")
     expect(chip).to_have_text(re.compile("^like style.png"))
+    expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")
     request = asked_by(page, "#paint-go", opened[0], monkeypatch)
     assert isinstance(request, PictureRequest) and request.reference and request.adapter == ADAPTER[1] and request.guide is None
     assert Path(request.reference).name == "reference.png" and request.reference_strength == 0.6

@@ -15,7 +15,7 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
-from tests.support.window import asked_by, go, needs_chromium, pass_looks, shut_out, unfold
+from tests.support.window import asked_by, await_stored, go, needs_chromium, pass_looks, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -40,14 +40,6 @@ TOOLS_ON_TOP = """() => {
   for (let x = left + 4; x < right; x += 8) for (let y = top + 4; y < Math.min(bottom, innerHeight); y += 8) seen.push(document.elementFromPoint(x, y));
   return seen.filter((each) => tools.contains(each)).map((each) => each.outerHTML.slice(0, 80));
 }"""
-
-HAS_STORED_MASK = """() => new Promise((done) => {
-  const asked = indexedDB.open("hearth", 1);
-  asked.onsuccess = () => {
-    const own = asked.result.transaction("pictures").objectStore("pictures").get(sessionStorage.getItem("hearth_window"));
-    own.onsuccess = () => done(Boolean(own.result?.layers.length));
-  };
-})"""
 
 
 def lora(path: Path, words: dict[str, str] | None = None, wide: int = 300) -> Path:
@@ -185,7 +177,7 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     page.mouse.move(middle[0] + 9, middle[1] + 9, steps=4)
     page.mouse.up()
     expect(chips(page).first).to_contain_text("changing only the painted area")
-    page.wait_for_function(HAS_STORED_MASK)
+    await_stored(page, "layers")
     if later:
         go(page, "shelf")
     page.select_option('[data-h-act="language"]', "zh")

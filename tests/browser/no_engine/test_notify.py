@@ -18,7 +18,8 @@ def test_a_mistyped_address_can_be_put_right(page: Page, opened: tuple[Desk, str
     address, save = card.get_by_label("Address", exact=True), card.get_by_role("button", name="Save")
     for _ in range(2):
         address.fill("ntfy.sh/hearth")
-        save.click()
+        with page.expect_response("**/hearth/notify/keep"):
+            save.click()
         expect(card.get_by_role("alert")).to_contain_text("This is no web address.")
         expect(card.get_by_role("button", name="Why?")).to_be_visible()
         expect(address).to_have_value("ntfy.sh/hearth")

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
 from app.ui.tabs import paint_view
-from tests.support.window import asked_by, go, needs_chromium, pass_looks, shut_out, unfold, until_seen
+from tests.support.window import asked_by, await_stored, go, needs_chromium, pass_looks, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -128,6 +128,7 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     assert mask.getpixel((SIZE[0] - 1, 30)) == 255, "a little of the edge is painted, too, so that no seam stays"
     assert (request.width, request.height) == (None, None), "it has the shape of the frame"
     assert request.masked_only and request.strength == 1, "the picture keeps its pixels, and beyond it nothing is kept"
+    await_stored(page, "frame")
     page.reload()
     go(page, "paint")
     expect(chip(page)).to_contain_text("changing only the painted area")
