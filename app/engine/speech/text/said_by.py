@@ -14,7 +14,7 @@ _SAID: Final = (
     "said|says|asked|asks|replied|replies|answered|answers|cried|cries|whispered|whispers|shouted|shouts|called|calls|murmured|muttered|exclaimed|"
     "added|continued|began|laughed|sighed|repeated|insisted|agreed|explained|growled|snapped|shrieked|screamed|warned|wondered"
 )
-_NAME: Final = r"((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lady|Lord|Aunt|Uncle|Captain|Old)\.? )?[A-Z][^\W\d_]{1,19}(?: [A-Z][^\W\d_]{1,19})?)"
+_NAME: Final = r"((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lady|Lord|Aunt|Uncle|Captain|Old)\.? )?[A-Z][^\W\d_]{1,19}+(?: [A-Z][^\W\d_]{1,19}+)?)"
 _QUOTE: Final = re.compile(r"“[^“”\n]{1,2000}”|\"[^\"\n]{1,2000}\"")
 _AFTER: Final = re.compile(rf"\s{{0,2}}(?:(?:{_SAID}) {_NAME}|{_NAME} (?:{_SAID}))\b")
 _BEFORE: Final = re.compile(rf"(?:{_NAME} (?:{_SAID})|(?:{_SAID}) {_NAME})[,:]?\s{{0,2}}$")
