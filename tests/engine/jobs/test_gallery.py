@@ -221,11 +221,11 @@ def test_ten_thousand_creations_are_as_quick_with_albums(place: Place) -> None:
     def measure(search: Search) -> float:
         took = []
         for _ in range(5):
-            begun = time.perf_counter()
+            begun = time.thread_time()  # the processor may have others at work
             found = place.shelf.find(search)
             place.gallery.read_marks(found)
             place.gallery.list_albums()
-            took.append(time.perf_counter() - begun)
+            took.append(time.thread_time() - begun)
         assert len(found) == 61
         return min(took)
 
