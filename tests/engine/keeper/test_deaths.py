@@ -138,7 +138,7 @@ def test_a_job_of_which_nothing_was_finished_has_failed(open_: Open) -> None:
 
 
 def test_who_stops_a_job_whose_engine_died_has_what_was_finished(open_: Open) -> None:
-    keeper = open_({"parts": 2}, {"dies": "start"}, {"dies": "start"})
+    keeper = open_({"parts": 2}, *[{"dies": "start"}] * 9)  # minutes, in which no engine finishes it
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     for event in keeper.follow(job.id):
         if isinstance(event, Adjusted):
@@ -182,12 +182,14 @@ def test_an_engine_that_dies_of_what_another_machine_began_avoids_nothing(
     told, count = list[Died | None](), DeathRecords.count
     monkeypatch.setattr(DeathRecords, "count", lambda self, job, folder, died: (told.append(died), count(self, job, folder, died))[1])
     keeper = open_({"parts": 2})
+    keeper.leaves = lambda _: True  # it waits until its folder is ready
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))
     begun = SPOKEN.begun_path(keeper.folder(job.id), 2)
     begun.parent.mkdir(parents=True, exist_ok=True)
     begun.write_text("{}")
     if elsewhere:
         mark_elsewhere(begun)
+    keeper.leaves = lambda _: False
     assert isinstance(end_of(keeper, job.id), Finished)
     assert [each is None for each in told] == [elsewhere] and begun.exists() is not elsewhere
 
