@@ -55,6 +55,18 @@ print(*(name for name in libraries if name in sys.modules))
 """
 
 
+SHORT = """
+looks = [Quit(), None, None, None]
+
+def read_available_bytes():
+    if looks and (order := looks.pop()):
+        here._orders.put(order)
+    return 0
+
+worker.read_available_bytes, worker.BEAT_S = read_available_bytes, 0.01
+"""
+
+
 def ahead(
     during: str = "pass", asked_at_once: bool = False, room_bytes: int = 0, late: str = "", spare: str = "return iter(())"
 ) -> tuple[list[str], str]:
@@ -90,9 +102,8 @@ def test_nothing_where_somebody_asked() -> None:
 
 
 def test_nothing_where_memory_is_short() -> None:
-    """It would wait for orders for ever: it is asked to end a moment later."""
-    late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
-    assert ahead(room_bytes=1 << 60, late=late)[0] == []
+    """It would wait for orders for ever: it is asked to end once it has looked for room three times."""
+    assert ahead(room_bytes=1 << 60, late=SHORT)[0] == []
 
 
 @pytest.mark.slow
@@ -115,26 +126,32 @@ def test_pieces_of_spare_work_end_where_somebody_asks() -> None:
 
 
 def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
-    late = "import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
-    for told in (ahead(asked_at_once=True, spare=PIECES.format(last=0)), ahead(room_bytes=1 << 60, late=late, spare=PIECES.format(last=0))):
+    for told in (
+        ahead(asked_at_once=True, spare=PIECES.format(last=0)),
+        ahead(room_bytes=1 << 60, late=SHORT, spare=PIECES.format(last=0)),
+    ):
         assert "piece" not in told[0]
 
 
 def test_spare_work_that_has_begun_is_not_stopped_by_its_own_memory() -> None:
     """A child that checks the machine takes half a GiB: it was paused for it, for ever, and kept it."""
     late = """
-mib = iter((700, 300, 300, 100))
-worker.read_available_bytes = lambda: next(mib, 100) << 20
+mib = [100, 100, 100, 300, 300, 700]
+
+def read_available_bytes():
+    if len(mib) == 1:
+        here._orders.put(Quit())
+    return (mib.pop() if len(mib) > 1 else mib[0]) << 20
+
+worker.read_available_bytes = read_available_bytes
 worker.SPARE_BYTES, worker.BEAT_S, libraries = 640 << 20, 0.01, ()
-import threading; threading.Timer(1, here._orders.put, [Quit()]).start()
 """
     there, _ = ahead(late=late, spare=PIECES.format(last=8))
     assert [each for each in there if each.isdigit()] == ["0", "1", "2"], "with 100 MiB left it waits"
 
 
 def test_spare_work_that_fails_stops_no_engine() -> None:
-    late = "libraries = (); import threading; threading.Timer(1, here._orders.put, [Quit()]).start()"
-    _, said = ahead(late=late, spare="raise ValueError('not measured'); yield")
+    _, said = ahead(late="libraries = ()", spare="here._orders.put(Quit()); raise ValueError('not measured'); yield")
     assert "ValueError: not measured" in said
 
 
