@@ -100,7 +100,7 @@ def test_wrong_bytes_are_thrown_away(fetching: Downloads, hub: Hub, place: Home,
 
 @pytest.mark.slow
 def test_paused_and_gone_on_with(fetching: Downloads, hub: Hub, place: Home) -> None:
-    hub.bytes_a_second = 2_000_000
+    hub.bytes_a_second = 500_000
     fetching.start(MODEL)
     status = await_status(fetching, lambda status: 800_000 < status.done_bytes < SIZE)
     assert status.rate > 0 and status.eta_s is not None
@@ -126,7 +126,7 @@ def test_what_came_in_the_first_half_second_has_its_rate(place: Home, monkeypatc
 
 
 def test_another_precision_does_not_count_by_the_files_of_the_first(fetching: Downloads, hub: Hub) -> None:
-    hub.bytes_a_second = 1_000_000
+    hub.bytes_a_second = 200_000
     fetching.start(MODEL)
     found = await_status(fetching, lambda status: status.done_bytes > 0).total_bytes
     fetching.pause(MODEL.id)

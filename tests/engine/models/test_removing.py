@@ -47,7 +47,7 @@ def test_removing_while_it_comes(fetching: Downloads, hub: Hub, place: Home) -> 
 
 
 def test_removing_spares_what_another_download_needs(fetching: Downloads, hub: Hub, place: Home) -> None:
-    hub.bytes_a_second = 2_000_000
+    hub.bytes_a_second = 400_000
     fetching.start(MODEL)
     await_status(fetching, lambda status: status.done_bytes > 300_000)
     fetching.pause(MODEL.id)
