@@ -37,14 +37,12 @@ _SILENT: Final = frozenset(
     )
 )
 _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_NOTES: Final = frozenset(
-    (
-        "doc-endnote", "doc-endnotes", "doc-footnote", "doc-noteref", "doc-pagebreak", "doc-pagelist", "doc-toc", "endnote", "endnotes", "fnanchor",
-        "footnote", "footnotes", "landmarks", "noteref", "page-list", "pagebreak", "rearnote", "rearnotes", "toc",
-    )
-)  # fmt: skip
-"""EPUB calls the number of a note, notes, the number of a page and lists of contents so, and other programs too: nobody reads them aloud."""
-_NAMED_BY: Final = ("type", "role", "class")
+_NOTES: Final = frozenset(("endnote", "endnotes", "fnanchor", "footnote", "footnotes", "noteref", "rearnote", "rearnotes"))
+_UNREAD: Final = _NOTES | {"landmarks", "page-list", "pagebreak", "toc"}
+_UNREAD_ROLES: Final = frozenset(("doc-endnote", "doc-endnotes", "doc-footnote", "doc-noteref", "doc-pagebreak", "doc-pagelist", "doc-toc"))
+_NAMED_BY: Final = (("type", _UNREAD), ("role", _UNREAD_ROLES), ("class", _NOTES))
+"""EPUB calls notes, their numbers, the number of a page and lists of contents so: nobody reads them aloud. Classes are anybody's: a heading may be
+of the class "toc", or begin a page."""
 _NEVER_CLOSED: Final = frozenset(("area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
 _QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'")
 _HIDDEN: Final = re.compile(r"(?<![\w:-])hidden(?![\w:-])", re.IGNORECASE)
@@ -119,5 +117,4 @@ def _is_unread(tag: Tag) -> bool:
     lower = tag.attributes.lower()
     if "hidden" in lower and _HIDDEN.search(_QUOTED.sub("''", lower)):
         return True
-    named = [tag.get(each).lower().split() for each in _NAMED_BY if each in lower]
-    return any(not _NOTES.isdisjoint(each) for each in named)
+    return any(each in lower and not names.isdisjoint(tag.get(each).lower().split()) for each, names in _NAMED_BY)

@@ -23,6 +23,7 @@ _MARKS: Final = re.compile(r"</?[A-Za-z][^<>]{0,80}>|\{\\[^{}]{0,80}\}")
 FACTS_MOST: Final = 60
 TITLE_LINE: Final = 100
 """A longer line is no title."""
+_USUAL_FACTS: Final = frozenset(("title", "author", "date", "lang", "language", "layout", "tags", "draft"))
 _FACT: Final = re.compile(r"[\w .-]{1,40}:(?:\s.*)?|\s+\S.*|- .*|#.*|\s*")
 _NOTE: Final = re.compile(r" {0,3}\[\^[^\]\s]{1,40}\]:")
 _NOTE_MARK: Final = re.compile(r"\[\^[^\]\s]{1,40}\]")
@@ -110,6 +111,8 @@ def _take_facts(lines: list[str]) -> tuple[list[str], Book]:
     for line in lines[1:end]:
         name, _, value = line.partition(":")
         facts.setdefault(name.lower(), value.strip().strip("\"'"))
+    if facts.keys().isdisjoint(_USUAL_FACTS):  # it is a talk between two rules
+        return lines, Book(())
     return lines[end + 1 :], Book((), facts.get("title", ""), facts.get("author", ""), facts.get("lang", facts.get("language", "")))
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.engine.speech.text.german_figures import ARTICLES, OWN
+from app.engine.speech.text.german_figures import ARTICLES, OWN, words
 from app.engine.speech.text.german_figures import MONTHS as GERMAN_MONTHS
 from app.engine.speech.text.german_figures import STARTERS as GERMAN_STARTERS
 from app.engine.speech.text.spoken_forms import (
@@ -24,33 +24,9 @@ from app.engine.speech.text.spoken_forms import (
     TITLES,
 )
 
-_GERMAN_CUT: Final = frozenset(
-    (
-        "hr",
-        "fr",
-        "frl",
-        "nr",
-        "bzw",
-        "ca",
-        "vgl",
-        "inkl",
-        "evtl",
-        "ggf",
-        "geb",
-        "gest",
-        "abs",
-        "bd",
-        "kap",
-        "dipl",
-        "ing",
-        "mio",
-        "mrd",
-        "str",
-        "tel",
-        "jh",
-    )
-)
+_GERMAN_CUT: Final = frozenset(words("hr fr frl nr bzw ca vgl inkl evtl ggf geb gest dipl mio mrd str tel jh"))
 """German words that are cut and go on, whatever follows."""
+_GERMAN_BEFORE_A_NUMBER: Final = frozenset(("abs", "bd", "kap"))
 _SPACED: Final = re.compile(r" ?[A-Za-zÄÖÜ]\.")
 """After "z." or "d." it goes on, as z. B., d. h. and u. a. do."""
 _NTH: Final = re.compile(rf"(?:^|[ (\"'])(?:{ARTICLES}|{OWN})$", re.IGNORECASE)
@@ -128,8 +104,9 @@ def _goes_on_in_german(word: str, before: str, following: str, text: str, end: i
             and following not in GERMAN_STARTERS
             and following not in STARTERS
         )
-        return following[:1].isupper() and (following in GERMAN_MONTHS or counted)
-    return word.lower() in _GERMAN_CUT and bool(following)
+        return following[:1].isupper() and (counted or (following in GERMAN_MONTHS and following not in MONTHS))
+    lower = word.lower()
+    return bool(following) and (lower in _GERMAN_CUT or (lower in _GERMAN_BEFORE_A_NUMBER and following[0].isdigit()))
 
 
 def _goes_on(word: str, following: str, first: bool) -> bool:

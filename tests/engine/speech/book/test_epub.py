@@ -82,7 +82,8 @@ def test_notes_page_numbers_and_code_are_not_read(tmp_path: Path) -> None:
         ("<div class='chapter footnotes'><p>Nobody.</p></div><p>All.</p>", "All."),
         ("<nav epub:type='toc'><ol><li>One</li></ol></nav><p>All.</p>", "All."),
         ("<div hidden><p>Nobody.</p></div><p aria-hidden='true' class='hidden'>All.</p>", "All."),
-        ("<br class='pagebreak'><p>All.</p>", "All."),
+        ("<br epub:type='pagebreak'><p>All.</p>", "All."),
+        ("<div class='pagebreak'><h1 class='toc'>One</h1><p>All.</p></div>", "All."),
         ("<p>A <a href='#1'>12 men<p>All.</p>", "A 12 men\n\nAll."),
     ],
 )  # fmt: skip

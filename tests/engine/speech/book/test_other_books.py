@@ -154,8 +154,9 @@ def test_underlined_headings_facts_and_notes_of_markdown(tmp_path: Path) -> None
     ]
 
 
-def test_a_line_of_dashes_is_no_list_of_facts(tmp_path: Path) -> None:
-    assert read(tmp_path, "---\nHe said nothing.\n---\nIt left.").chapters[0].text.startswith("---\nHe said nothing.")
+@pytest.mark.parametrize("words", ["He said nothing.", "Anna: It left.\nBen: It came."])
+def test_what_stands_between_dashes_is_no_list_of_facts(words: str, tmp_path: Path) -> None:
+    assert read(tmp_path, f"---\n{words}\n---\nIt left.").chapters[0].text.startswith(f"---\n{words}")
 
 
 def test_a_chapter_longer_than_a_script_becomes_several(tmp_path: Path) -> None:
