@@ -59,7 +59,8 @@ def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:
                     chapters=CHAPTERS_MOST,
                 )
             )
-        pieces = _split(_without_title(text, chapter.title)) if text else ()
+        whole = len(chapter.title) <= TITLE_MOST  # else its end is said by the text alone
+        pieces = _split(_without_title(text, chapter.title) if whole else text) if text else ()
         for number, piece in enumerate(pieces, 1):
             title = f"{chapter.title[:TITLE_MOST]} ({number})" if number > 1 and chapter.title else chapter.title
             kept.append(Chapter(_in_one_line(title), piece))

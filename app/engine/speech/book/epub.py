@@ -177,4 +177,6 @@ def _list_begins(page: Page, wanted: dict[str, str], listed: bool) -> list[tuple
 
 def _join_titles(first: str, second: str) -> str:
     """A part and its first chapter may begin at the same place."""
+    if second.isdigit() and first:  # the number of a page
+        return first
     return f"{first.rstrip('.:')}. {second}" if first and first != second and len(first) < TITLE_MOST else first or second

@@ -45,7 +45,7 @@ _NAMED_BY: Final = (("type", _UNREAD), ("role", _UNREAD_ROLES), ("class", _NOTES
 of the class "toc", or begin a page."""
 _NEVER_CLOSED: Final = frozenset(("area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
 _QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'")
-_HIDDEN: Final = re.compile(r"(?<![\w:-])hidden(?![\w:-])", re.IGNORECASE)
+_HIDDEN: Final = re.compile(r"(?<![\w:=-])hidden(?![\w:-])", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(r"\s*+(?:\[\s*+(?:\d{1,4}|[a-z]|\*)\s*+\]|\u21a9\ufe0e?+)\s*+")
 _RAISED: Final = re.compile(r"\s*+\[?\s*+(?:\d{1,4}|[a-z]|[*\u2020\u2021\u00a7]{1,3})\s*+\]?\s*+")
 """A link to another place of the book is the number of a note if it stands in brackets, or is raised; the 2 of m\u00b2 leads nowhere."""
@@ -108,7 +108,7 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
             if not within and "place" in seen and mark.fullmatch(inside := "".join(words[begun:])):
                 words[begun:] = [" " if " " in inside else ""]
         if token.name in _HEADINGS:
-            heading = token.opens and not token.closes
+            heading = token.opens and not token.closes and not depth
     end_paragraph()
     return page
 

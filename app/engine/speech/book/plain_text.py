@@ -27,8 +27,10 @@ _USUAL_FACTS: Final = frozenset(("title", "author", "date", "lang", "language", 
 _FACT: Final = re.compile(r"[\w .-]{1,40}:(?:\s.*)?|\s+\S.*|- .*|#.*|\s*")
 _NOTE: Final = re.compile(r" {0,3}\[\^[^\]\s]{1,40}\]:")
 _NOTE_MARK: Final = re.compile(r"\[\^[^\]\s]{1,40}\]")
+_SPOKEN: Final = re.compile(r"[:\[]")
+"""A speaker's name stands before one of these: the line is no title."""
 _RULE: Final = re.compile(r"(=|-)\1{2,}\s*")
-_RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:.{0,98}[^\s.!?,;:|])?")
+_RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:[^:\[]{0,98}[^\s.!?,;:|\])\"'\u201d\u2019])?")
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 
@@ -47,7 +49,9 @@ def read_text(data: bytes, name: str) -> Book:
     if any(_CUE.match(line) for line in lines[:100]):
         return finish_book(Book(()), [Chapter("", _join_cues(lines))])
     lines, told = _take_facts(lines)
-    lines = _mark_ruled(_without_notes(lines))
+    lines = _without_notes(lines)
+    if len(_find_titles(lines)) < 2:  # else a ruled line is the book's title, or none at all
+        lines = _mark_ruled(lines)
     if any(_HEADING.match(line) for line in lines):
         return cut_at_headings(_read_markdown(lines), told)
     return cut_at_headings(_read_plain(lines), told)
@@ -121,7 +125,7 @@ def _without_notes(lines: list[str]) -> list[str]:
     kept: list[str] = []
     within = False
     for line in lines:
-        within = _NOTE.match(line) is not None or (within and (not line.strip() or line.startswith(("    ", "\t"))))
+        within = _NOTE.match(line) is not None or (within and bool(line.strip()))
         kept.append("" if within else _NOTE_MARK.sub("", line))
     return kept
 
@@ -131,7 +135,8 @@ def _mark_ruled(lines: list[str]) -> list[str]:
     marked = ["", *lines, ""]
     for place in range(1, len(marked) - 1):
         before, line = marked[place - 1], marked[place].strip()
-        if not before.strip() and _RULED_TITLE.fullmatch(line) and (rule := _RULE.fullmatch(marked[place + 1])):
+        rule = _RULE.fullmatch(marked[place + 1]) if not before.strip() and _RULED_TITLE.fullmatch(line) else None
+        if rule is not None and (rule[1] == "=" or not "".join(marked[place + 2 : place + 3]).strip()):
             marked[place : place + 2] = [f"{'#' if rule[1] == '=' else '##'} {line}", ""]
     return marked[1:-1]
 
@@ -173,7 +178,7 @@ def _find_titles(lines: list[str]) -> dict[int, tuple[str, int]]:
             continue
         if not more:
             found[place] = first, 1
-        elif len(more[0]) < TITLE_LINE and more[0][-1].isalnum():
+        elif len(more[0]) < TITLE_LINE and more[0][-1].isalnum() and not _SPOKEN.search(more[0]):
             found[place] = f"{first.rstrip('.:')}. {more[0]}", 2
     return found
 
@@ -181,7 +186,8 @@ def _find_titles(lines: list[str]) -> dict[int, tuple[str, int]]:
 def _find_numbers(lines: list[str]) -> dict[int, tuple[str, int]]:
     found, count = dict[int, tuple[str, int]](), 0
     for place, (line,) in _list_alone(lines, 1):
-        if line.rstrip(".") in (str(count + 1), _write_roman(count + 1)):
+        before = next((each.strip() for each in lines[place - 1 :: -1] if each.strip()), "") if place else ""
+        if line.rstrip(".") in (str(count + 1), _write_roman(count + 1)) and (not before or count == 0 or not before[-1].isalnum()):
             count += 1
             found[place] = line, 1
     return found if count > 1 else {}

@@ -40,9 +40,9 @@ def read_word(archive: Archive, _name: str) -> Book:
         elif token.name == "nobreakhyphen" and token.opens:
             words.append("-")
         elif token.name == "pstyle":
-            style = names.get(token.get("val"), token.get("val"))
-            listed = _CONTENTS.match(style) is not None
-            if heading := _HEADING.match(style):
+            styles = names.get(token.get("val"), ""), token.get("val")
+            listed = any(_CONTENTS.match(each) for each in styles)
+            if heading := next(filter(None, map(_HEADING.match, styles)), None):
                 level = int(heading[1] or 0) + 1
         elif token.name == "outlinelvl" and token.get("val") in tuple("012345"):
             level = int(token.get("val")) + 2

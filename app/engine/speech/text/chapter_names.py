@@ -15,18 +15,20 @@ _NOUNS: Final = (
 )
 _COUNT: Final = (
     r"(?:\d{1,3}|(?-i:[IVXLC]{1,7})|the\s+\w{3,12}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|fifteen|eighteen|"
-    r"(?:twenty|thirty|forty|fifty)(?:-\w{3,5})?|"
-    "eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|\\w{3,6}zehn|(?:\\w{3,6}und)?(?:zwanzig|dreißig|vierzig)|"
-    "un|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|premi(?:er|ère)|second|seconde|\\w{3,12}ième|"
-    "uno|una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|primer[ao]|segund[ao]|tercer[ao]|"
-    "due|tre|quattro|cinque|sei|sette|otto|nove|dieci|prim[ao]|second[ao]|terz[ao]|dois|duas|"
-    "een|twee|drie|vier|vijf|zes|zeven|negen|tien|"
-    "первая|вторая|третья|\\w{4,10}тая|\\w{4,10}ая)"
+    r"(?:twenty|thirty|forty|fifty)(?:-\w{3,5})?)"
+)
+_COUNT_ALONE: Final = (
+    "(?:eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|\\w{3,6}zehn|(?:\\w{3,6}und)?(?:zwanzig|dreißig|vierzig)|"
+    "deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|premi(?:er|ère)|second|seconde|\\w{3,12}ième|"
+    "uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|primer[ao]|segund[ao]|tercer[ao]|"
+    "tre|quattro|cinque|sei|sette|otto|nove|dieci|prim[ao]|second[ao]|terz[ao]|dois|um|primeir[ao]|"
+    "twee|drie|vier|vijf|zes|zeven|negen|tien|"
+    "первая|вторая|третья|четвёртая|четвертая|пятая|шестая|седьмая|восьмая|девятая|десятая|pierwszy|drugi|trzeci)"
 )
 _NTH: Final = (
     "(?:(?:der|die|das|la|le|el|il|o|a|the)\\s+)?"
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\\w{3,5}teenth|twentieth|"
-    "erste[rs]?|zweite[rs]?|dritte[rs]?|\\w{3,18}te[rs]?|premi(?:er|ère)|\\w{3,12}ième|primer[ao]?|segund[ao]|tercer[ao]?|prim[ao]|second[ao]|terz[ao])"
+    "(?:erst|zweit|dritt|viert|fünft|sechst|siebt|acht|neunt|zehnt|elft|zwölft|dreizehnt|vierzehnt|letzt)e[rs]?|premi(?:er|ère)|\\w{3,12}ième|primer[ao]?|segund[ao]|tercer[ao]?|prim[ao]|second[ao]|terz[ao])"
 )
 _ALONE: Final = (
     "prologue|epilogue|preface|introduction|foreword|afterword|interlude|appendix|contents|"
@@ -36,17 +38,19 @@ _ALONE: Final = (
     "proloog|epiloog|voorwoord|nawoord|пролог|эпилог|предисловие"
 )
 _TITLE: Final = r"[^.!?\u3002\uff01\uff1f]{0,60}\.?"
+_SET_OFF: Final = rf"(?:\.|\s*[:\u2013\u2014-]{_TITLE})?"
 _EAST: Final = (
     r"(?:"
     r"第\s?[0-9\uff10-\uff19一二三四五六七八九十百千零\u3007两兩]{1,9}\s?"
-    r"(?:章[^\u3002\uff01\uff1f]{0,60}|[回节節卷巻部话話集幕篇編编](?:[\s:\uff1a\u3001.-][^\u3002\uff01\uff1f]{0,60})?)|"
+    r"(?:章(?:[\s:\uff1a\u3001.-]?[^\s:\uff1a\uff0c\u3002\uff01\uff1f][^:\uff1a\uff0c\u3002\uff01\uff1f]{0,40})?|[回节節卷巻部话話集幕篇編编](?:[\s:\uff1a\u3001.-][^\u3002\uff01\uff1f]{0,60})?)|"
     r"제\s?\d{1,3}\s?[장화부](?:[\s:.-].{0,60})?|"
     r"(?:序章|楔子|尾声|尾聲|终章|終章|番外|プロローグ|エピローグ)(?:[\s:\uff1a].{0,60})?|"
     r"序|序言|前言|引子|后记|後記|后記|まえがき|あとがき|はじめに|おわりに"
     r")"
 )
 CHAPTER: Final = re.compile(
-    rf"(?:{_NOUNS})\s+{_COUNT}\b\.?{_TITLE}|{_NTH}\s+(?:{_NOUNS})(?:\.|\s*[:\u2013\u2014-]{_TITLE})?|(?:{_ALONE})\.?|{_EAST}", re.IGNORECASE
+    rf"(?:{_NOUNS})\s+{_COUNT}\b\.?{_TITLE}|(?:{_NOUNS})\s+{_COUNT_ALONE}{_SET_OFF}|{_NTH}\s+(?:{_NOUNS}){_SET_OFF}|(?:{_ALONE})\.?|{_EAST}",
+    re.IGNORECASE,
 )
 EAST: Final = re.compile(_EAST)
 """In Chinese and Japanese each paragraph is a line, and no blank ones part headings from them."""

@@ -64,8 +64,8 @@ def _word_number(found: re.Match[str]) -> str:
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"(?<![\w.-])(\d{4})-(\d\d)-(\d\d)(?![\w-])"), lambda found: f"{found[1]}年{int(found[2])}月{int(found[3])}日"),
     (re.compile(r"(?<![\d.])(\d{4})(?= ?年)"), lambda found: figures(found[1])),
-    (re.compile(r"(?<![\d.,])(?:1[3-9]\d{9}|0\d{2,3}-?\d{7,8})(?![\d.,]\d|\d)"), lambda found: figures(found[0].replace("-", ""))),
-    (re.compile(rf"(?<![\d.,:：第-])2(?= ?(?:{_COUNTED}))"), lambda _: "两"),
+    (re.compile(r"(?<![\d.,])(?:1[3-9]\d{9}|0\d{2,3}-?\d{7,8})(?![\d.,]\d|\d|[元美人])"), lambda found: figures(found[0].replace("-", ""))),
+    (re.compile(rf"(?<![\d.,:：第/-])2(?= ?(?:{_COUNTED}))"), lambda _: "两"),
     (re.compile(r"(?<![\d.:])(\d{1,2})[:：]([0-5]\d)(?![\d:])"), lambda found: _word_clock(int(found[1]), int(found[2]))),
     (re.compile(rf"{_NUMBER} ?[%％]"), lambda found: f"百分之{_word_number(found)}"),
     (re.compile(rf"(?P<sign>[{_MONEY}]) ?{_NUMBER}"), lambda found: f"{_word_number(found)}{MONEY[found['sign']]}"),

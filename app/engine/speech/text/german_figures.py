@@ -19,29 +19,23 @@ _LARGE: Final = (10**9, "eine Milliarde", "Milliarden"), (10**6, "eine Million",
 _TENS: Final = words("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
 _ODD: Final = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
 
-_BEFORE: Final = "in|an|auf|aus|bei|mit|nach|seit|von|zu|vor|hinter|neben|über|unter|zwischen|während|wegen|trotz|gegenüber|ab"
+_BEFORE: Final = "in|an|auf|aus|bei|mit|nach|seit|von|zu|vor|hinter|neben|über|unter|zwischen|während|wegen|trotz|gegenüber"
 OWN: Final = "(?:[mds]ein|ihr|unser|kein|ein)"
-ARTICLES: Final = rf"d(?:er|ie|as|en|em|es)|am|im|[vz]om|zum|zur|beim|bis|{OWN}(?:e[mnrs]?)|(?:dies|jed|welch)e[mnrs]?|alle[nr]?"
+ARTICLES: Final = rf"d(?:er|ie|as|en|em|es)|am|im|[vz]om|ab|seit|zum|zur|beim|bis|{OWN}(?:e[mnrs]?)|(?:dies|jed|welch)e[mnrs]?|alle[nr]?"
 STARTERS: Final = words(
-    "Der Die Das Er Sie Es Wir Ich Ihr Du Man Dann Da Und Aber Doch Als Wenn Weil Nun So In Im Am Auf Ein Eine Was Wer Wie Jetzt Niemand"
+    "Der Die Das Er Sie Es Wir Ich Ihr Du Man Dann Da Und Aber Doch Als Wenn Weil Nun So In Im Am Auf Ein Eine Was Wer Wie Jetzt Niemand "
+    "Danach Gestern Heute Alle Mein Dein Sein Dort Hier Später Vorher Bald Noch Auch Nur"
 )
 """A sentence begins so: what stands before it is no ordinal."""
 _MASCULINE: Final = "Geburtstag|Jahrestag|Hochzeitstag|Todestag|Tag|Platz|Sieg|Versuch|Roman|Band|Teil|Akt|Stock|Sohn|Mann|Freund"
-_LABELS: Final = frozenset(
-    words(
-        "Nummer Nr Platz Kapitel Teil Band Seite Punkt Phase Stufe Klasse Level Version Tabelle Bild Raum Zimmer Linie Gleis Akt Szene Folge Staffel Tag "
-        "Woche Schritt Zone Stand Formel Aufgabe Frage Artikel Absatz Haus Saal Halle Tor Typ"
-    )
-)
-"""A number after one of these counts nothing."""
 _FEMININE: Final = re.compile(
-    r".*(?:ung|heit|keit|schaft|ion|tät|ie|ik|[^aeiou]e|[aeu]e|frau|nacht|stadt|hand|person|mutter|tochter|schwester|mark|tür|wand|fahrt|antwort|arbeit|nummer|zahl|art|kuh|maus)",
+    r".*(?:ung|heit|keit|schaft|ion|tät|ie|ik|[^aeiou]e|[aeu]e|frau|nacht|stadt|hand|person|mutter|tochter|schwester|mark|tür|wand|fahrt|antwort|arbeit|nummer|zahl|kuh|maus)",
     re.IGNORECASE,
 )
 _NOT_FEMININE: Final = frozenset(
     words(
         "Name Junge Auge Ende Kunde Käse Gedanke Buchstabe Löwe Hase Affe Bote Erbe Zeuge Kollege Experte Neffe Riese Interesse Gebäude Gebirge Gemälde "
-        "Gelände Getreide Bube Funke Wille Haufe Franzose Hirte"
+        "Gelände Getreide Bube Funke Wille Haufe Franzose Hirte Sprung Schwung Spion Champion Stadion Skorpion Knie"
     )
 )
 
@@ -90,24 +84,28 @@ def _nth(value: int) -> str:
     return f"{_join(value)}{'t' if 0 < rest < 20 else 'st'}"
 
 
-def _end(before: str | None, article: str) -> str:
+def _end(before: str | None, article: str, noun: str) -> str:
     """Return how an ordinal ends after an article: the third, in the third."""
     lower = article.lower()
-    if lower == "der":
-        return "en" if before else "e"
+    if lower in ("der", "dieser", "jeder", "welcher"):
+        return "en" if before or (lower == "der" and one(noun) == "eine") else "e"
+    if lower in ("dieses", "jedes", "welches"):
+        return "e"
     return "e" if lower == "das" or lower.endswith("e") else "en"
 
 
 def _word_nth(found: re.Match[str]) -> str:
     value = int(found["day"])
-    return f"{found[1]}{_nth(value)}{_end(found['before'], found['article'])} " if value else found[0]
+    noun = _NOUN.match(found.string, found.end())
+    return f"{found[1]}{_nth(value)}{_end(found['before'], found['article'], noun[0] if noun else '')} " if value else found[0]
 
 
 def _word_date(found: re.Match[str]) -> str:
     month = int(found["month"])
-    if not (found["article"] or found["year"]) or not (0 < int(found["day"]) < 32 and 0 < month < 13):
+    dated = found["year"] or (found["article"] or "").lower() in _BEFORE_A_DATE
+    if not dated or not (0 < int(found["day"]) < 32 and 0 < month < 13):
         return found[0]
-    ending = _end(found["before"], found["article"]) if found["article"] else "er"
+    ending = _end(found["before"], found["article"], "Tag") if found["article"] else "er"
     written = f"{found[1] or ''}{_nth(int(found['day']))}{ending} {MONTHS[month - 1]}"
     if found["year"]:
         return f"{written} {year(int(found['year']))}"
@@ -123,15 +121,26 @@ def _word_clock(found: re.Match[str]) -> str:
 
 def _word_one(found: re.Match[str]) -> str:
     before = found.string[max(0, found.start() - 20) : found.start()].split()
-    return found[0] if before and before[-1].strip('.("') in _LABELS else f"{one(found[1]) if found[1] != 'Uhr' else 'ein'} "
+    counts = before and (before[-1][0].islower() or before[-1].endswith(",")) and found[1] not in STARTERS
+    return f"{one(found[1]) if found[1] != 'Uhr' else 'ein'} " if counts else found[0]
 
 
 def _word_call(found: re.Match[str]) -> str:
+    groups = found[0].replace("/", " ").replace("-", " ").split()
+    if (
+        sum(each.isdigit() for each in found[0]) < 7
+        or _MONTH_OF_YEAR.fullmatch(found[0])
+        or (found[0][0] == "+" and {*map(len, groups[1:])} == {3})
+    ):
+        return found[0]
     return " ".join("plus" if each == "+" else _DE[int(each)] for each in found[0] if each.isdigit() or each == "+")
 
 
 _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
+_NOUN: Final = re.compile(r"[A-ZÄÖÜ][a-zäöüß]*")
+_MONTH_OF_YEAR: Final = re.compile(r"0\d/\d{4}")
+_BEFORE_A_DATE: Final = frozenset(words("am vom zum bis den dem ab seit"))
 _ISO: Final = re.compile(r"(?<![\w./-])(\d{4})-(\d\d)-(\d\d)(?![\w/-])")
 _CLOCK: Final = re.compile(r"(?<![\w.:,])(\d{1,2})[.:](\d{2}) Uhr\b")
 _CALL: Final = re.compile(r"(?<![\w.,/+])(?:\+\d{1,3} |0)\d{1,5}[ /-]\d{3,12}(?:[ -]\d{2,6}){0,4}+(?![\w,.]\d|\w)")

@@ -125,7 +125,10 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
         (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
         (re.compile(r"(?<![\w./])(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})(?![\w/])"), word_date),
         (re.compile(r"(?<![\w./-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w/-])"), word_date),
-        (re.compile(rf"(?<![\w./])(?:{'|'.join(row.fractions)})(?![\w/])"), lambda found: row.fractions[found[0]]),
+        (
+            re.compile(rf"(?<![\w./])(?<!\d )(?:{'|'.join(row.fractions)})(?![\w/])(?! ?(?:{units})(?!\w))"),
+            lambda found: row.fractions[found[0]],
+        ),
         (re.compile(r"(?<![\w:,])(\d{1,2})(?::| ?h ?(?=\d\d))(\d{2})(?: Uhr\b| ?h\b)?(?![\w:])"), word_clock),
         (re.compile(rf"{_AMOUNT} ?(?P<sign>[{signs}])"), word_money),
         (re.compile(rf"(?P<minus>-)?(?P<sign>[{signs}]) ?{_PARTED}"), word_money),

@@ -24,12 +24,12 @@ from app.engine.speech.text.spoken_forms import (
     TITLES,
 )
 
-_GERMAN_CUT: Final = frozenset(words("hr fr frl nr bzw ca vgl inkl evtl ggf geb gest dipl mio mrd str tel jh"))
-"""German words that are cut and go on, whatever follows."""
-_GERMAN_BEFORE_A_NUMBER: Final = frozenset(("abs", "bd", "kap"))
-_SPACED: Final = re.compile(r" ?[A-Za-zÄÖÜ]\.")
-"""After "z." or "d." it goes on, as z. B., d. h. and u. a. do."""
-_NTH: Final = re.compile(rf"(?:^|[ (\"'])(?:{ARTICLES}|{OWN})$", re.IGNORECASE)
+_GERMAN_CUT: Final = frozenset(words("Hr Fr Frl Nr bzw vgl inkl evtl ggf"))
+"""German words that are cut and go on, as they are written."""
+_GERMAN_BEFORE_A_NUMBER: Final = frozenset(("Abs", "Bd", "Kap", "ca", "Tel"))
+_PAIRS: Final = frozenset(words("zB zT dh ua uU id oÄ oä"))
+"""Two letters, each with its stop: z. B., d. h., u. a."""
+_NTH: Final = re.compile(rf"(?:^|[ (\"'])(?!d(?:ie|as|es)$)(?:{ARTICLES}|{OWN})$", re.IGNORECASE)
 _ENGLISH_I: Final = re.compile(r"\bI am$")
 _VERBS: Final = "said|says|asked|asks|cried|cries|replied|answered|whispered|shouted|called|murmured|muttered|exclaimed|demanded|wondered|inquired|enquired"
 
@@ -96,7 +96,7 @@ def _ends_sentence(text: str, begun: int, found: re.Match[str], end: int) -> boo
 def _goes_on_in_german(word: str, before: str, following: str, text: str, end: int) -> bool:
     """Tell whether this full stop is one of "z. B.", "Nr. 5", "3. Oktober" or "der 20. Geburtstag"."""
     if len(word) == 1 and word.islower():
-        return _SPACED.match(text, end) is not None or before.endswith(" u.")
+        return f"{word}{text[end : end + 2].strip()[:1]}" in _PAIRS or before.endswith(" u.")
     if word.isdigit() and len(word) < 4:
         counted = (
             _NTH.search(before) is not None
@@ -105,8 +105,9 @@ def _goes_on_in_german(word: str, before: str, following: str, text: str, end: i
             and following not in STARTERS
         )
         return following[:1].isupper() and (counted or (following in GERMAN_MONTHS and following not in MONTHS))
-    lower = word.lower()
-    return bool(following) and (lower in _GERMAN_CUT or (lower in _GERMAN_BEFORE_A_NUMBER and following[0].isdigit()))
+    if not following or following in STARTERS or following in GERMAN_STARTERS:
+        return False
+    return word in _GERMAN_CUT or (word in _GERMAN_BEFORE_A_NUMBER and following[0].isdigit())
 
 
 def _goes_on(word: str, following: str, first: bool) -> bool:

@@ -39,6 +39,12 @@ def test_a_part_that_begins_with_its_first_chapter_loses_neither(tmp_path: Path)
     assert [(each.title, each.text) for each in book.chapters] == [("Part One. The Ferry", "It left."), ("The Fjord", "It lay there.")]
 
 
+def test_a_hidden_heading_makes_no_title_of_what_follows(tmp_path: Path) -> None:
+    body = f"<h1 hidden='hidden'>One</h1><p>{'It left. ' * 20}</p><p>It came.</p>"
+    (chapter,) = read_book(save_epub(tmp_path / "x", {"one.xhtml": body}, None), "x").chapters
+    assert chapter.title == "" and chapter.text.count("It left.") == 20
+
+
 def test_a_page_that_holds_only_a_title_says_it_once(tmp_path: Path) -> None:
     pages = {"part.xhtml": "<h1>Part One</h1>", "one.xhtml": "<h2>I</h2><h2>The Ferry</h2><p>It left.</p>"}
     book = read_book(save_epub(tmp_path / "x", pages, {"part.xhtml": "Part One", "one.xhtml": "I: The Ferry"}), "x")

@@ -45,6 +45,9 @@ def test_what_was_taken_out_of_a_word_file_stays_out(tmp_path: Path) -> None:
 
 
 def test_styles_of_a_word_file_are_known_by_their_names(tmp_path: Path) -> None:
+    other = {"berschrift1": "\u00dcberschrift 1"}
+    written = [("berschrift1", "One"), ("", "It left."), ("berschrift1", "Two"), ("", "It came.")]
+    assert [each.title for each in read_book(save_word(tmp_path / "y", written, other), "y.docx").chapters] == ["One", "Two"]
     names = {"1": "heading 1", "10": "toc 1", "a3": "Title"}
     written = [("a3", "渡轮"), ("10", "一 3"), ("1", "一"), ("", "风来了\u3002"), ("1", "二"), ("", "下雨了\u3002")]
     book = read_book(save_word(tmp_path / "x", written, names), "x.docx")

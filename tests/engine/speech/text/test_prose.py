@@ -54,6 +54,7 @@ def list_parts(text: str, limits: VoiceLimits = STARTER) -> list[tuple[float, st
         "Sie mag z. B. Äpfel.|Er mag u. a. Birnen, d. h. nicht alle.|Er nicht.",
         "Das ist Hr. Müller aus Nr. 5.|Am 3. Oktober war ihr 20. Geburtstag.|Es war im 2. Stock.|Gut.",
         "Wir sind die 20.|Der Rest ging.|Das war 1990.|Heute nicht.",
+        "She works in HR.|He is in Los Angeles, CA.|It took 1 hr.|Then: Questo è mio.|Prendi.|Er kam am 3.|Danach nicht.|Choose option b.|Adam knew.",
         "I am 20.|My brother is in apartment b.|Then he left.|They die 20.|Then nothing.|He had abs.|I saw him in 3.|April was cold.",
     ],
 )
