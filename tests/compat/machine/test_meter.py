@@ -43,12 +43,12 @@ def test_it_brings_no_torch_and_no_thread() -> None:
 def test_the_highest_stays_when_memory_is_given_back() -> None:
     own = Meter()
     before = own.read()
-    held = bytearray(b"x" * (64 * MIB))
+    held = bytearray(b"x" * (512 * MIB))  # other threads of the tests give back some tens meanwhile
     during = own.read()
     del held
     after = own.read()
-    assert during.process_bytes - before.process_bytes > 60 * MIB
-    assert after.process_bytes < during.process_bytes - 30 * MIB
+    assert during.process_bytes - before.process_bytes > 256 * MIB
+    assert after.process_bytes < during.process_bytes - 128 * MIB
     assert after.highest_bytes == during.highest_bytes
     assert Meter().read().highest_bytes < after.highest_bytes, "another meter's highest is its own"
 
