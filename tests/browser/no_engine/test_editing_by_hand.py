@@ -47,6 +47,14 @@ def look(page: Page, name: str) -> None:
         page.screenshot(path=f"{LOOK}/{name}-{page.viewport_size['width']}.png")  # type: ignore[index]
 
 
+def show_spoken(page: Page, desk: Desk, request: SpeechRequest) -> None:
+    """Have a script spoken, and open the page anew beside its parts."""
+    finish(desk, request)
+    page.reload()
+    await_script(page)
+    go(page, "speak")
+
+
 def press(page: Page, name: str, within: Locator) -> None:
     """Reach a button as a keyboard does, and press it."""
     within.get_by_role("button", name=name, exact=True).focus()
@@ -84,10 +92,7 @@ def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk
 
 
 def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> None:
-    finish(desk, SpeechRequest(TEXT))
-    page.reload()
-    await_script(page)
-    go(page, "speak")
+    show_spoken(page, desk, SpeechRequest(TEXT))
     page.fill(SCRIPT, TEXT)
     press(page, "Edit part 1", page.locator("#h-parts"))
     first = rows(page).first.locator("form")
@@ -113,10 +118,7 @@ def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> No
 
 
 def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page: Page, desk: Desk) -> None:
-    finish(desk, SpeechRequest(TEXT))
-    page.reload()
-    await_script(page)
-    go(page, "speak")
+    show_spoken(page, desk, SpeechRequest(TEXT))
     page.fill(SCRIPT, TEXT)
     says = page.locator("#h-parts .h-editing [role=status]")
     press(page, "Edit part 1", page.locator("#h-parts"))
@@ -146,11 +148,22 @@ def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page:
     expect(third).to_have_value("Three is dry.")
 
 
+def test_of_two_equal_lines_only_the_one_has_what_was_typed_into_it(page: Page, desk: Desk) -> None:
+    equal = "[S1] It is cold.\n\nIt is cold.\n\nThree is dry."
+    show_spoken(page, desk, SpeechRequest(equal))
+    page.fill(SCRIPT, equal)
+    expect(rows(page).filter(has_text="It is cold.")).to_have_count(2)
+    press(page, "Edit part 1", page.locator("#h-parts"))
+    page.get_by_role("textbox", name="Words of part 1").fill("It is mild.")
+    press(page, "Edit part 2", page.locator("#h-parts"))
+    expect(page.get_by_role("textbox", name="Words of part 2")).to_have_value("It is cold.")
+    look(page, "kept")
+    press(page, "Edit part 1", page.locator("#h-parts"))
+    expect(page.get_by_role("textbox", name="Words of part 1")).to_have_value("It is mild.")
+
+
 def test_undo_brings_the_pronunciations_back_and_keeps_the_script_it_replaces(page: Page, desk: Desk) -> None:
-    finish(desk, SpeechRequest(TEXT, pronunciations=(("cold", "kohld"),)))
-    page.reload()
-    await_script(page)
-    go(page, "speak")
+    show_spoken(page, desk, SpeechRequest(TEXT, pronunciations=(("cold", "kohld"),)))
     own = "My own words, of which no part knows."
     page.fill(SCRIPT, own)
     page.locator("#speak-says textarea, #speak-says input").evaluate(

@@ -164,7 +164,8 @@ def keep_used(text: str, rows: Rows, known: Collection[str] = ()) -> Rows:
 
 def restore_spelling(texts: Iterable[str], text: str, rows: Rows, known: Collection[str] = ()) -> list[str]:
     """Return spoken sentences of a script, in order, as it is written: for readers. What is spoken otherwise than it is spelt, as figures are, stays."""
-    shown = _BETWEEN.join(texts)
+    spoken_texts = [*texts]
+    shown = _BETWEEN.join(spoken_texts)
     pieces, at, gone = list[str](), 0, set[str]()
     for begin, end, spelt in find_said(text, rows, known):
         spoken = " ".join(unicodedata.normalize("NFC", spelt).translate(PLAIN).split())
@@ -175,7 +176,7 @@ def restore_spelling(texts: Iterable[str], text: str, rows: Rows, known: Collect
             continue
         pieces += [shown[at:found], text[begin:end]]
         at = found + len(spoken)
-    return "".join([*pieces, shown[at:]]).split(_BETWEEN)
+    return "".join([*pieces, shown[at:]]).split(_BETWEEN) if spoken_texts else []
 
 
 def _find_word(text: str, word: str, begin: int) -> int:

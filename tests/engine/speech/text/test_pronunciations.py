@@ -59,6 +59,7 @@ def test_readers_see_what_is_written_whatever_stands_beside_it() -> None:
     text = "Hethe said: lb. Mr 3 saw “Siobhan”, and Anna. 去重庆了"
     shown = ["Hethe said: He.", 'Mr three - ah saw "Shiv\'awn", and Ahna.', "去崇庆了"]
     assert restore_spelling(shown, text, rows) == ["Hethe said: lb.", 'Mr 3 saw "Siobhan", and Anna.', "去重庆了"]
+    assert restore_spelling([], text, rows) == []
     assert restore_spelling(["She had five.", "Ahna."], "She had V. Anna.", (("V", "5"), ("Anna", "Ahna"))) == ["She had five.", "Anna."]
 
 

@@ -17,7 +17,7 @@ const castField = () => document.querySelector("#speak-cast textarea, #speak-cas
 const saysField = () => document.querySelector("#speak-says textarea, #speak-says input");
 const fields = () => ({ text: box()?.value ?? "", cast: castField()?.value ?? "", says: saysField()?.value ?? "" });
 const undone = /** @type {{ text: string, cast: string, says: string }[]} */ ([]);
-const unsent = /** @type {Map<string, string>} */ (new Map()); // a line's words -> those typed into its form, which closed without them
+const unsent = /** @type {Map<string, string>} */ (new Map()); // a line -> words typed into its form and not in the script yet
 let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
 
 // How the field's script goes with the parts, as the check of the script says.
@@ -193,23 +193,20 @@ function barEnds(row) {
 function close(row) {
   if (open === row.dataset.key) open = "";
   const form = row.querySelector(".h-form"), held = form?.contains(document.activeElement);
-  const kept = form && keepTyped(form, row.spoken.at + 1);
+  const kept = form && unsent.has(form.dataset.line);
+  if (kept) tell(t("edit.kept", "What you typed in part {n} is kept: Edit shows it again.", { n: row.spoken.at + 1 }));
   form?.remove();
   row.querySelector(".h-edit")?.setAttribute("aria-expanded", "false");
   if (held) row.querySelector(".h-edit").focus({ preventScroll: true });
   return kept;
 }
 
-// What was typed is never dropped with its form: opened again, it has it.
-/** @param {HTMLFormElement} form @param {number} n */
-function keepTyped(form, n) {
-  const { value } = form.querySelector("textarea"), { line = "", words = "" } = form.dataset;
-  unsent.delete(line);
-  if (value.trim() === words.trim()) return false;
-  unsent.set(line, value);
-  tell(t("edit.kept", "What you typed in part {n} is kept: Edit shows it again.", { n }));
-  return true;
-}
+// A line by its words, which stay its own when it moves or is spoken anew; of equal ones, by how many stand before it.
+/** @param {any} row @param {string} words */
+const nameLine = (row, words) => {
+  const before = [.../** @type {NodeListOf<any>} */ (document.querySelectorAll("#h-parts .h-part"))].filter(({ spoken }) => spoken.at < row.spoken.at && spoken.text === row.spoken.text);
+  return `${before.length} ${words}`;
+};
 
 /** @param {any} row */
 async function toggle(row) {
@@ -222,8 +219,10 @@ async function toggle(row) {
     <label><span></span> <input type="number" class="h-field" min="0" max="30" step="0.1"></label></p><p class="h-chips"></p></form>`);
   const words = form.querySelector("textarea"), pauses = form.querySelectorAll("input"), labels = form.querySelectorAll("label span");
   form.setAttribute("aria-label", t("edit.edit-n", "Edit part {n}", { n }));
-  Object.assign(form.dataset, { line: line.words, words: line.words });
-  words.value = unsent.get(line.words) ?? line.words;
+  const named = nameLine(row, line.words);
+  form.dataset.line = named;
+  words.value = unsent.get(named) ?? line.words;
+  words.addEventListener("input", () => (words.value.trim() === line.words.trim() ? unsent.delete(named) : unsent.set(named, words.value))); // not only as the form closes: a list drawn anew takes it along
   words.setAttribute("aria-label", t("edit.words", "Words of part {n}", { n }));
   for (const [place, name, seconds] of /** @type {[number, string, number][]} */ ([[0, t("edit.before", "Pause before, s"), line.before], [1, t("edit.after", "Pause after, s"), line.after]])) {
     text(labels[place], name);
@@ -233,7 +232,7 @@ async function toggle(row) {
   const changeWords = async (/** @type {boolean} */ now) => {
     const same = words.value.trim() === line.words.trim();
     if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
-    form.dataset.words = words.value;
+    unsent.delete(named);
     close(row);
     if (now && !same) speak();
     else if (now) row.querySelector(".h-again")?.click();
