@@ -27,7 +27,8 @@ class Chapter:
 
     @property
     def script(self) -> str:
-        return f"{self.title}\n\n{self.text}" if self.title and _plain(self.title) != _plain(self.text) else self.text
+        said = len(self.text) <= 2 * TITLE_MOST and _plain(self.title) == _plain(self.text)
+        return f"{self.title}\n\n{self.text}" if self.title and not said else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,13 +184,19 @@ def _find_titles(lines: list[str]) -> dict[int, tuple[str, int]]:
 
 
 def _find_numbers(lines: list[str]) -> dict[int, tuple[str, int]]:
-    found, count = dict[int, tuple[str, int]](), 0
+    """Return numbers that count up; one within a sentence is that of a page."""
+    found = dict[int, tuple[str, int]]()
     for place, (line,) in _list_alone(lines, 1):
-        before = next((each.strip() for each in lines[place - 1 :: -1] if each.strip()), "") if place else ""
-        if line.rstrip(".") in (str(count + 1), _write_roman(count + 1)) and (not before or count == 0 or not before[-1].isalnum()):
-            count += 1
+        number = len(found) + 1
+        if line.rstrip(".") in (str(number), _write_roman(number)) and (number == 1 or not _ends_openly(lines, place)):
             found[place] = line, 1
-    return found if count > 1 else {}
+    return found if len(found) > 1 else {}
+
+
+def _ends_openly(lines: list[str], place: int) -> bool:
+    """Tell whether what stands before a line ends in the middle of a sentence."""
+    before = next((lines[each].strip() for each in range(place - 1, -1, -1) if lines[each].strip()), "")
+    return before[-1:].isalnum()
 
 
 def _write_roman(number: int) -> str:

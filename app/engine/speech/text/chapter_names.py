@@ -28,7 +28,8 @@ _COUNT_ALONE: Final = (
 _NTH: Final = (
     "(?:(?:der|die|das|la|le|el|il|o|a|the)\\s+)?"
     "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\\w{3,5}teenth|twentieth|"
-    "(?:erst|zweit|dritt|viert|fünft|sechst|siebt|acht|neunt|zehnt|elft|zwölft|dreizehnt|vierzehnt|letzt)e[rs]?|premi(?:er|ère)|\\w{3,12}ième|primer[ao]?|segund[ao]|tercer[ao]?|prim[ao]|second[ao]|terz[ao])"
+    "(?:erst|zweit|dritt|viert|fünft|sechst|siebt|acht|neunt|zehnt|elft|zwölft|dreizehnt|vierzehnt|letzt)e[rs]?|"
+    "premi(?:er|ère)|\\w{3,12}ième|primer[ao]?|segund[ao]|tercer[ao]?|prim[ao]|second[ao]|terz[ao])"
 )
 _ALONE: Final = (
     "prologue|epilogue|preface|introduction|foreword|afterword|interlude|appendix|contents|"
@@ -42,7 +43,8 @@ _SET_OFF: Final = rf"(?:\.|\s*[:\u2013\u2014-]{_TITLE})?"
 _EAST: Final = (
     r"(?:"
     r"第\s?[0-9\uff10-\uff19一二三四五六七八九十百千零\u3007两兩]{1,9}\s?"
-    r"(?:章(?:[\s:\uff1a\u3001.-]?[^\s:\uff1a\uff0c\u3002\uff01\uff1f][^:\uff1a\uff0c\u3002\uff01\uff1f]{0,40})?|[回节節卷巻部话話集幕篇編编](?:[\s:\uff1a\u3001.-][^\u3002\uff01\uff1f]{0,60})?)|"
+    r"(?:章(?:[\s:\uff1a\u3001.-]?[^\s:\uff1a\uff0c\u3002\uff01\uff1f][^:\uff1a\uff0c\u3002\uff01\uff1f]{0,40})?|"
+    r"[回节節卷巻部话話集幕篇編编](?:[\s:\uff1a\u3001.-][^\u3002\uff01\uff1f]{0,60})?)|"
     r"제\s?\d{1,3}\s?[장화부](?:[\s:.-].{0,60})?|"
     r"(?:序章|楔子|尾声|尾聲|终章|終章|番外|プロローグ|エピローグ)(?:[\s:\uff1a].{0,60})?|"
     r"序|序言|前言|引子|后记|後記|后記|まえがき|あとがき|はじめに|おわりに"

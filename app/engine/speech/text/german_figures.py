@@ -6,10 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-
-def words(listed: str) -> tuple[str, ...]:
-    return tuple(listed.split())
-
+from app.engine.speech.text.numerals import word_large, words
 
 MONTHS: Final = words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
 _DE: Final = words(
@@ -29,7 +26,8 @@ STARTERS: Final = words(
 """A sentence begins so: what stands before it is no ordinal."""
 _MASCULINE: Final = "Geburtstag|Jahrestag|Hochzeitstag|Todestag|Tag|Platz|Sieg|Versuch|Roman|Band|Teil|Akt|Stock|Sohn|Mann|Freund"
 _FEMININE: Final = re.compile(
-    r".*(?:ung|heit|keit|schaft|ion|tät|ie|ik|[^aeiou]e|[aeu]e|frau|nacht|stadt|hand|person|mutter|tochter|schwester|mark|tür|wand|fahrt|antwort|arbeit|nummer|zahl|kuh|maus)",
+    r".*(?:ung|heit|keit|schaft|ion|tät|ie|ik|[^aeiou]e|[aeu]e|frau|nacht|stadt|hand|person|"
+    r"mutter|tochter|schwester|mark|tür|wand|fahrt|antwort|arbeit|nummer|zahl|kuh|maus)",
     re.IGNORECASE,
 )
 _NOT_FEMININE: Final = frozenset(
@@ -41,11 +39,7 @@ _NOT_FEMININE: Final = frozenset(
 
 
 def cardinal(value: int) -> str:
-    for scale, one, several in _LARGE:
-        if value >= scale:
-            count, rest = divmod(value, scale)
-            return (one if count == 1 else f"{cardinal(count)} {several}") + (f" {cardinal(rest)}" if rest else "")
-    return _join(value)
+    return word_large(value, _LARGE, cardinal) or _join(value)
 
 
 def _join(value: int) -> str:

@@ -1,7 +1,8 @@
-"""Write numbers in English words: cardinals, ordinals, years, figures one by one. Pure."""
+"""Write numbers in English words: cardinals, ordinals, years, figures one by one; and what the numbers of other languages share. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 SMALL: Final = (
@@ -69,3 +70,19 @@ def plural(word: str) -> str:
     first, _, last = word.rpartition(" ")
     last = f"{last[:-1]}ies" if last.endswith("y") else f"{last}es" if last.endswith("x") else f"{last}s"
     return f"{first} {last}".strip()
+
+
+def words(listed: str) -> tuple[str, ...]:
+    return tuple(listed.split())
+
+
+Scales = tuple[tuple[int, str, str], ...]
+
+
+def word_large(value: int, scales: Scales, cardinal: Callable[[int], str]) -> str:
+    """Say a number from its millions on; empty where it has none."""
+    for scale, one, several in scales:
+        if value >= scale:
+            count, rest = divmod(value, scale)
+            return (one if count == 1 else f"{cardinal(count)} {several}") + (f" {cardinal(rest)}" if rest else "")
+    return ""

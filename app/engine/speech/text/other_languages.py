@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.engine.speech.text import german_figures
-from app.engine.speech.text.german_figures import words
+from app.engine.speech.text.numerals import word_large, words
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 LIMIT: Final = 10**12
@@ -180,18 +180,6 @@ def _word_year(row: Language, year: int) -> str:
     return row.year(year) if row.year is not None else row.cardinal(year)
 
 
-_Scales = tuple[tuple[int, str, str], ...]
-
-
-def _word_large(value: int, scales: _Scales, cardinal: Callable[[int], str]) -> str:
-    """Say a number from its millions on; empty where it has none."""
-    for scale, one, several in scales:
-        if value >= scale:
-            count, rest = divmod(value, scale)
-            return (one if count == 1 else f"{cardinal(count)} {several}") + (f" {cardinal(rest)}" if rest else "")
-    return ""
-
-
 _FR: Final = words(
     "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf"
 )
@@ -200,7 +188,7 @@ _FR_TENS: Final = words("vingt trente quarante cinquante soixante soixante quatr
 
 
 def french(value: int) -> str:
-    if large := _word_large(value, _FR_SCALES, french):
+    if large := word_large(value, _FR_SCALES, french):
         return large
     if value >= 1000:
         count, rest = divmod(value, 1000)
@@ -266,7 +254,7 @@ _IT_TENS: Final = words("venti trenta quaranta cinquanta sessanta settanta ottan
 
 
 def italian(value: int) -> str:
-    if large := _word_large(value, _IT_SCALES, italian):
+    if large := word_large(value, _IT_SCALES, italian):
         return large
     words = _join_italian(value)
     return f"{words[:-1]}é" if words.endswith("tre") and words != "tre" else words

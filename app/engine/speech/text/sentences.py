@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.engine.speech.text.german_figures import ARTICLES, OWN, words
+from app.engine.speech.text.german_figures import ARTICLES, OWN
 from app.engine.speech.text.german_figures import MONTHS as GERMAN_MONTHS
 from app.engine.speech.text.german_figures import STARTERS as GERMAN_STARTERS
+from app.engine.speech.text.numerals import words
 from app.engine.speech.text.spoken_forms import (
     AFTER_A_NAME,
     AFTER_AN_HOUR,

@@ -30,9 +30,9 @@ _WIDE_SIGN: Final = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff01-\uff60]")
 _STOPS: Final = "\u3001\u3002\uff0c\uff01\uff1f\uff1b\uff1a"
 _CLOSING: Final = _STOPS + "\u300d\u300f\u300b\uff09\u201d\u2019\u2026\u30fc"
 _OPENING: Final = "\u300c\u300e\u300a\uff08\u201c\u2018"
-_UNIT: Final = re.compile(
-    rf"\s?+(?:[{_OPENING}]{{0,3}}+(?:(?:[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]++|{_WIDE_SIGN.pattern})[{_CLOSING}]{{0,6}}+|[^\s\u3000-\u9fff\uf900-\ufaff\uff01-\uff60]++)|\S)"
-)
+_SIGNS: Final = rf"(?:[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]++|{_WIDE_SIGN.pattern})[{_CLOSING}]{{0,6}}+"
+_LETTERS: Final = r"[^\s\u3000-\u9fff\uf900-\ufaff\uff01-\uff60]++"
+_UNIT: Final = re.compile(rf"\s?+(?:[{_OPENING}]{{0,3}}+(?:{_SIGNS}|{_LETTERS})|\S)")
 """A line may break before each of these: a word, or a wide sign with the marks that must not stand alone."""
 _TAGGED: Final = re.compile(r"\[[^\[\]]{1,40}\] ?")
 
