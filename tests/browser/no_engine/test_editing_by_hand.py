@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from app.engine.jobs.request import SpeechRequest
 from app.engine.keeper.keeper import Keeper
@@ -201,9 +201,21 @@ def test_the_shelf_has_one_card_for_a_script_that_is_edited(page: Page, desk: De
         expect(cards.nth(card).locator(".h-words")).to_contain_text(f"Two is {words}.")
     assert not shut_out(page)
     look(page, "earlier")
+    held: list[Route] = []
+    page.route("**/hearth/shelf?earlier=*", lambda route: held.append(route))
+    page.locator("#h-shelf .h-star").first.click()  # draws the page anew, and asks again for what is unfolded
+    until(lambda: page.wait_for_timeout(50) or bool(held))
+    fold.focus()
     page.keyboard.press("Enter")
     expect(cards).to_have_count(before)
     expect(fold).to_have_attribute("aria-expanded", "false")
+    with page.expect_response("**/hearth/shelf?earlier=*") as late:
+        held[0].continue_()
+    late.value.finished()
+    page.unroute("**/hearth/shelf?earlier=*")
+    page.evaluate("new Promise((settled) => setTimeout(settled))")
+    expect(cards).to_have_count(before)
+    expect(fold).to_be_focused()
 
 
 def test_a_word_is_said_differently_by_keyboard(page: Page, desk: Desk) -> None:

@@ -42,11 +42,19 @@ async function refresh() {
   for (const id of unfolded.keys()) unfold(id);
 }
 
+// What is folded away while it was asked for stays away.
 /** @param {number} id */
 async function unfold(id) {
   const { creations } = await ask(`hearth/shelf?earlier=${id}`).catch(() => ({ creations: [] }));
+  if (!unfolded.has(id)) return;
   if (creations.length) unfolded.set(id, creations);
   else unfolded.delete(id);
+  draw();
+}
+
+/** @param {number} id */
+function toggle(id) {
+  if (!unfolded.delete(id)) unfold((unfolded.set(id, []), id));
   draw();
 }
 /** @type {import("./albums.js").Shelf} */
@@ -378,7 +386,7 @@ function fill(card, each) {
 /** @param {HTMLElement} does @param {Creation} each @param {string | undefined} held */
 function offerEarlier(does, each, held) {
   if (!each.earlier) return;
-  const fold = makeButton(t("shelf.earlier-n", "{n} earlier {n:result|results}", { n: each.earlier }), () => (unfolded.delete(each.id) ? draw() : unfold(each.id)), "h-fold");
+  const fold = makeButton(t("shelf.earlier-n", "{n} earlier {n:result|results}", { n: each.earlier }), () => toggle(each.id), "h-fold");
   fold.setAttribute("aria-expanded", String(unfolded.has(each.id)));
   does.append(fold);
   if (held === fold.className) fold.focus({ preventScroll: true });
