@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
 from tests.support import light_painter
 from tests.support.lent import Helper, start
-from tests.support.light_painter import PACE
+from tests.support.light_painter import pace
 from tests.support.waiting import LOADING_S, until
 from tests.support.window import WAIT_MS, go, needs_chromium, shut_out
 
@@ -105,10 +104,6 @@ def show_code(page: Page) -> str:
     return code.inner_text()
 
 
-def pace(folder: Path, step_s: float) -> None:
-    (folder / PACE).write_text(json.dumps({"step_s": step_s}))
-
-
 def paint(desk: Desk, words: str, batch: int) -> str:
     return desk.keeper.submit(PictureRequest(words, model="starter-painter", batch=batch, seed=1)).id
 
@@ -143,7 +138,7 @@ def test_two_windows_pair_and_work_together(two: tuple[tuple[Desk, str], tuple[D
     assert not shut_out(ours) and not shut_out(theirs)
 
     for desk in (main, helper):
-        pace(desk.keeper.home.root, 0.4)
+        pace(desk.keeper.home.root, step_s=0.4)
     job = paint(main, "a red ball", 4)
     expect(row.locator(".h-badge")).to_have_text("working on: a red ball", timeout=LOADING_MS)
     expect(doing).to_contain_text("a red ball")
@@ -199,8 +194,8 @@ def test_what_is_found_saves_the_address_and_a_model_is_fetched(
     fetches.check()
     model = tmp_path / "My painter"
     shutil.copytree(assets() / "starter" / "painter", model)
-    pace(main.keeper.home.root, 2.0)
-    pace(helper.keeper.home.root, 0.1)
+    pace(main.keeper.home.root, step_s=2.0)
+    pace(helper.keeper.home.root, step_s=0.1)
     job = main.keeper.submit(PictureRequest("a local ball", model=str(model), batch=3, seed=1)).id
     row = place(ours).locator(".h-helpers li")
     expect(row.locator(".h-badge")).to_have_text("working on: a local ball", timeout=LOADING_MS)
@@ -226,10 +221,10 @@ def test_a_helper_that_is_killed_is_shown_and_missed_by_nobody(
     try:
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
-            pace(tmp_path / name, 0.3)
+            pace(tmp_path / name, step_s=0.3)
             helpers.append(start(tmp_path / name, words=(show_code(page),)))
             expect(rows.filter(has_text=f"light {name}").locator(".h-badge")).to_have_text("ready", timeout=LOADING_MS)
-        pace(main.keeper.home.root, 0.3)
+        pace(main.keeper.home.root, step_s=0.3)
         job = paint(main, "a blue ball", 8)
         expect(rows.locator(".h-badge")).to_have_text(["working on: a blue ball"] * 2, timeout=LOADING_MS)
         helpers[0].kill()

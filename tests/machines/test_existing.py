@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from app.machines.cluster.existing_process import keep_files
 from app.machines.cluster.main_process import RESULTS_MOST
 from app.machines.existing import find_cluster
 from tests.support.lent import Main, open_main
-from tests.support.light_painter import PACE, read_made
+from tests.support.light_painter import pace, read_made
 from tests.support.plain_cluster import PlainCluster, plain_cluster
 from tests.support.waiting import LOADING_S, until
 
@@ -38,7 +37,7 @@ def main(cluster: PlainCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("main")
     assert hearth(["machines", "use", *cluster.words, "--home", str(folder)]) == 0
     with open_main(folder) as main:
-        (folder / PACE).write_text(json.dumps({"step_s": 0.5}))
+        pace(folder, step_s=0.5)
         until(lambda: count_ready(main) == 2, LOADING_S)
         yield main
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from app.machines.joining.join import move
 from app.machines.lending import lending_folder
 from tests.support.far_line import far_line
 from tests.support.lent import Main, open_main, start
-from tests.support.light_painter import PACE
+from tests.support.light_painter import pace
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -37,7 +36,7 @@ def test_a_far_line_that_is_cut(tmp_path: Path) -> None:
             move(lending_folder(home(helper.home)), "127.0.0.1", line.port)
             main.helpers[0] = helper = start(helper.home)
             until(lambda: main.find(helper).online and bool(main.find(helper).models) and not main.find(helper).paused, LOADING_S)
-            (main.keeper.home.root / PACE).write_text(json.dumps({"step_s": 0.4}))
+            pace(main.keeper.home.root, step_s=0.4)
 
             def paint(seed: int) -> str:
                 return main.keeper.submit(PictureRequest("a ball", model="starter-painter", batch=12, seed=seed)).id

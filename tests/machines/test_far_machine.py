@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from app.engine.jobs.events import END, Finished
 from app.engine.jobs.request import PictureRequest
 from app.ui.tabs.other_machines import describe_work
 from tests.support.lent import Main, open_main
-from tests.support.light_painter import PACE
+from tests.support.light_painter import pace
 from tests.support.namespaces import far_machine
 from tests.support.waiting import LOADING_S, until
 
@@ -38,7 +37,7 @@ def test_a_machine_at_the_end_of_a_bad_cable(tmp_path: Path) -> None:
     """It is paired over it; 100 ms each way, and one frame of fifty is lost."""
     with far_machine(delay_s=0.1, lost=0.02) as far, open_main(tmp_path / "main", host=far.address) as main:
         helper = main.start_helper(tmp_path / "far", step_s=0.05, within=far.within)
-        (main.keeper.home.root / PACE).write_text(json.dumps({"step_s": 0.4}))
+        pace(main.keeper.home.root, step_s=0.4)
         assert count_by_the_helper(main, paint(main, 100)) >= 2 and far.cable.lost > 0
         job = paint(main, 200)
         until(lambda: bool(main.find(helper).tasks), LOADING_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 from pathlib import Path
@@ -18,7 +17,7 @@ from app.engine.models.on_disk import find_limits
 from app.engine.speech.sound import sound
 from app.engine.speech.text import script
 from tests.support.lent import Main, open_main, start
-from tests.support.light_painter import PACE, read_made
+from tests.support.light_painter import pace, read_made
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -53,7 +52,7 @@ def kill_one(main: Main, draw: random.Random) -> str:
 def test_twelve_kills_over_sixty_pictures_and_a_script(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     with open_main(tmp_path / "main") as main:
-        (main.keeper.home.root / PACE).write_text(json.dumps({"step_s": 0.3}))
+        pace(main.keeper.home.root, step_s=0.3)
         for place, step_s in enumerate(SPEEDS):
             main.start_helper(tmp_path / f"helper-{place}", step_s)
         done, killed = threading.Event(), list[str]()

@@ -28,7 +28,7 @@ from app.machines.tasks.portable import pack
 from app.machines.wanted_models import SentModels
 from tests.support import tiny_voices
 from tests.support.lent import Main, open_main
-from tests.support.light_painter import read_made
+from tests.support.light_painter import pace, read_made
 from tests.support.places import TOP
 from tests.support.waiting import LOADING_S, until
 
@@ -45,7 +45,7 @@ def test_a_local_model_is_sent_and_used(tmp_path: Path) -> None:
     with open_main(tmp_path / "main") as main:
         willing = main.start_helper(tmp_path / "willing", words=("--fetch-models",))
         unwilling = main.start_helper(tmp_path / "unwilling")
-        (tmp_path / "main" / "pace.json").write_text('{"step_s": 3.0}')
+        pace(tmp_path / "main", step_s=3.0)
         job = main.keeper.submit(PictureRequest("a ball", model=str(folder), batch=4, seed=100)).id
         until(lambda: any(name.startswith("files:") for name in main.find(willing).models), LOADING_S)
         end = next(event for event in main.keeper.follow(job) if isinstance(event, END))

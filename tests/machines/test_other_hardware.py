@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +12,7 @@ from app.compat.machine.pretended import MACHINES
 from app.engine.jobs.events import Finished
 from app.engine.jobs.request import PictureRequest
 from tests.support.lent import Main, open_main, put_models
-from tests.support.light_painter import PACE, read_made
+from tests.support.light_painter import pace, read_made
 from tests.support.waiting import LOADING_S, until
 
 pytestmark = pytest.mark.slow
@@ -39,7 +38,7 @@ def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Main]:
 def test_a_batch_goes_where_it_fits(model: str, main: Main) -> None:
     assert [main.find(helper).card for helper in main.helpers] == [MACHINES[name].name for name in HARDWARE]
     before = [len(read_made(helper.home)) for helper in main.helpers]
-    (main.keeper.home.root / PACE).write_text(json.dumps({"step_s": 0.3}))
+    pace(main.keeper.home.root, step_s=0.3)
     job = main.keeper.submit(PictureRequest("a ball", model=model, batch=8, seed=100)).id
 
     def list_reasons() -> dict[str, str]:

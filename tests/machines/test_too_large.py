@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.machines import room, spreader
 from app.machines.spreader import Spreader
 from tests.support.lent import Main, open_main, put_models, start
-from tests.support.light_painter import PACE, read_made
+from tests.support.light_painter import pace, read_made
 from tests.support.waiting import LOADING_S, pass_turns, until
 
 LARGE, LARGEST, SMALL = "sdxl", "pixart-sigma", "starter-painter"
@@ -33,10 +32,6 @@ def main(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Main]:
         main.start_helper(folder / "helper", words=("--pretend", "cpu"))
         until(lambda: main.keeper.state.ready, LOADING_S)
         yield main
-
-
-def pace(folder: Path, step_s: float) -> None:
-    (folder / PACE).write_text(json.dumps({"step_s": step_s}))
 
 
 def submit(main: Main, model: str, seed: int, batch: int = 1) -> str:
@@ -58,7 +53,7 @@ def hear(main: Main, job: str) -> list[str]:
 @pytest.mark.slow
 def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
-    pace(there, 0.4)
+    pace(there, step_s=0.4)
     large = submit(main, LARGE, 100, batch=2)
     until(lambda: bool(began(there) & {100, 101}), LOADING_S)
     name = main.hub.list_machines()[0].name
@@ -77,7 +72,7 @@ def test_it_runs_where_there_is_room_and_what_fits_passes_it_here(main: Main) ->
 @pytest.mark.slow
 def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
-    pace(there, 0.4)
+    pace(there, step_s=0.4)
     first, second = submit(main, LARGE, 300), submit(main, LARGE, 301)
     until(lambda: 300 in began(there), LOADING_S)
     until(lambda: hear(main, second) == ["Too large for this computer; waits for another one that has room."])
@@ -90,7 +85,7 @@ def test_it_waits_for_a_machine_that_has_room_but_other_work(main: Main) -> None
 @pytest.mark.slow
 def test_a_script_whose_voice_goes_from_part_to_part_is_left_as_a_whole(main: Main) -> None:
     here, there = main.keeper.home.root, main.helpers[0].home
-    pace(there, 0.05)
+    pace(there, step_s=0.05)
     whole = mock.patch.object(spreader, "find_pieces", return_value=None)  # as for such a voice
     with whole, mock.patch.object(room.Room, "is_too_large", return_value=True):
         script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice", seed=700)
@@ -111,7 +106,7 @@ def test_the_forecast_knows_who_has_room(main: Main) -> None:
 
 @pytest.mark.slow
 def test_too_large_for_all_is_tried_here_at_once(main: Main) -> None:
-    pace(main.keeper.home.root, 0.01)
+    pace(main.keeper.home.root, step_s=0.01)
     began_s = time.monotonic()
     job = submit(main, LARGEST, 400)
     assert isinstance(end_of(main, job), Finished), "the light painter does it all the same"
@@ -122,7 +117,7 @@ def test_too_large_for_all_is_tried_here_at_once(main: Main) -> None:
 def test_those_far_behind_in_the_queue_wait_as_well(main: Main, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody asks about each of them, as only the head of the queue is given away."""
     monkeypatch.setattr(room, "MAY_COME_S", 1.0)
-    pace(main.helpers[0].home, 0.05)
+    pace(main.helpers[0].home, step_s=0.05)
     seeds = range(600, 604 + spreader.LOOKED_AT)
     for job in [submit(main, LARGE, seed) for seed in seeds]:
         assert isinstance(end_of(main, job), Finished)
@@ -135,14 +130,14 @@ def test_it_waits_for_a_machine_that_was_lost_and_may_come_back(main: Main, tmp_
     here, helper = main.keeper.home.root, main.helpers[0]
     put_models(tmp_path, [LARGE])
     small = main.start_helper(tmp_path, words=("--pretend", "m1-8gb"))
-    pace(helper.home, 1.0)
+    pace(helper.home, step_s=1.0)
     job = submit(main, LARGE, 500)
     until(lambda: 500 in began(helper.home), LOADING_S)
     helper.kill()
     until(lambda: main.keeper.journal.get(job).state == "queued", LOADING_S)
     pass_turns(of=Spreader, turn="_look")
     assert main.keeper.journal.get(job).state == "queued" and 500 not in began(here)
-    pace(helper.home, 0.01)
+    pace(helper.home, step_s=0.01)
     main.helpers[0] = start(helper.home, words=("--pretend", "cpu"))
     assert isinstance(end_of(main, job), Finished) and 500 not in began(here) | began(small.home)
 
@@ -163,7 +158,7 @@ def test_what_fails_at_one_machine_goes_to_another_that_has_room(main: Main, tmp
     second = main.start_helper(tmp_path / "second", words=("--pretend", "cpu"))
     for seed, able in ((800, second), (801, None)):
         for helper in (first, second):
-            (helper.home / PACE).write_text(json.dumps({"step_s": 0.05, "fails": helper is not able}))
+            pace(helper.home, step_s=0.05, fails=helper is not able)
         job = submit(main, LARGE, seed)
         assert isinstance(end_of(main, job), Finished)
         made = {folder: [word for word, which, _ in read_made(folder) if which == seed] for folder in (first.home, second.home, here)}
@@ -172,4 +167,4 @@ def test_what_fails_at_one_machine_goes_to_another_that_has_room(main: Main, tmp
     assert [str(room.IN_VAIN)] == hear(main, job)
     second.end()
     main.helpers.remove(second)
-    pace(first.home, 0.01)
+    pace(first.home, step_s=0.01)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.keeper import worker
 from app.engine.keeper.keeper import Keeper
 from tests.support import light_painter
-from tests.support.light_painter import PACE, read_made
+from tests.support.light_painter import pace, read_made
 from tests.support.waiting import Idle
 
 pytestmark = pytest.mark.long
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     monkeypatch.setattr(worker, "main", light_painter.main)
-    (tmp_path / PACE).write_text(json.dumps({"step_s": 0.05}))
+    pace(tmp_path, step_s=0.05)
     keeper = Keeper(home(tmp_path))
     yield keeper
     keeper.close()
@@ -58,7 +57,7 @@ def test_it_is_stopped_while_it_waits_and_while_it_runs(keeper: Keeper) -> None:
     keeper.stop(waits)
     assert isinstance(list(keeper.follow(waits))[-1], Stopped)
     assert isinstance(list(keeper.follow(own.id))[-1], Finished)
-    (keeper.home.root / PACE).write_text(json.dumps({"step_s": 1.0}))  # so that Stop comes before the last step
+    pace(keeper.home.root, step_s=1.0)  # so that Stop comes before the last step
     runs = keeper.run_lent("runs", request(8))
     for event in keeper.follow(runs):
         if isinstance(event, Step):

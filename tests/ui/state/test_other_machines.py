@@ -122,7 +122,7 @@ def test_the_owner_of_a_helper_has_it_back_within_two_seconds(tmp_path: Path, li
     """In the middle of a picture for the other machine, by a pause as by ending it."""
     for name, step_s in (("main", 0.5), ("helper", 0.5)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+        light_painter.pace(tmp_path / name, step_s=step_s)
     main, helper = open_desk(tmp_path / "main"), open_desk(tmp_path / "helper")
     try:
         main.others.use()
@@ -254,7 +254,7 @@ def killed_at_once(process: subprocess.Popen[str]) -> None:
 def test_what_another_machine_was_at_goes_on_after_a_crash_here(tmp_path: Path, light_engine: None) -> None:
     for name, step_s in (("main", 9.0), ("helper", 0.05)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / light_painter.PACE).write_text(json.dumps({"step_s": step_s}))
+        light_painter.pace(tmp_path / name, step_s=step_s)
     command = [sys.executable, "-m", "tests.support.light_main", str(tmp_path / "main")]
     helper = open_desk(tmp_path / "helper")
     killed = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True)
@@ -265,7 +265,7 @@ def test_what_another_machine_was_at_goes_on_after_a_crash_here(tmp_path: Path, 
         until(lambda: len(finished_at(tmp_path / "helper")) >= 3, LOADING_S)
         killed_at_once(killed)
         main = open_desk(tmp_path / "main")
-        (tmp_path / "main" / light_painter.PACE).write_text(json.dumps({"step_s": 0.01}))
+        light_painter.pace(tmp_path / "main", step_s=0.01)
         try:
             both = main.keeper.interrupted
             assert len(both) == 2
