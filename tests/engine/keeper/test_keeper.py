@@ -24,7 +24,7 @@ from app.engine.keeper import job_end
 from app.engine.keeper.keeper import Keeper
 from tests.support.places import TOP
 from tests.support.tiny_voices import STARTER, save_voice
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_S, until
 
 pytestmark = pytest.mark.long
 
@@ -102,14 +102,18 @@ def test_the_window_side_imports_no_torch() -> None:
 def test_a_killed_engine_is_noticed_told_and_the_job_goes_on(keeper: Keeper, voice: str) -> None:
     restarts = keeper.state.restarts
     job = keeper.submit(request(voice))
-    events, parts_before = list[Event](), dict[int, bytes]()
+    events, parts_before, killed_s, noticed_s = list[Event](), dict[int, bytes](), 0.0, 0.0
     for event in keeper.follow(job.id):
         events.append(event)
         if isinstance(event, PartDone) and not parts_before:
             parts_before[event.index] = Path(event.path).read_bytes()
             engine(keeper).kill()
+            killed_s = time.monotonic()
+        if isinstance(event, Adjusted) and not noticed_s:
+            noticed_s = time.monotonic()
     assert isinstance(events[-1], Finished), events[-1]
     assert "stopped the engine" in str(next(e for e in events if isinstance(e, Adjusted)).sentence)
+    assert noticed_s - killed_s < WAIT_S, "noticed late"
     for index, content in parts_before.items():
         assert (keeper.folder(job.id) / f"part-{index:03d}.wav").read_bytes() == content, "a finished part was done again"
     assert keeper.journal.get(job.id).attempts == 2 and keeper.state.restarts == restarts + 1
