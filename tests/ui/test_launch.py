@@ -159,6 +159,18 @@ def test_the_next_start_takes_the_same_port_where_it_is_free(tmp_path: Path, tak
     second.release()
 
 
+def test_a_port_that_another_program_listens_on_is_not_taken_again(tmp_path: Path) -> None:
+    instance = Instance(tmp_path)
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        line.listen()
+        port = line.getsockname()[1]
+        assert instance.acquire()
+        instance.publish(f"http://127.0.0.1:{port}/")
+        assert instance.find_last_port() == port and choose_port(LaunchOptions(home(tmp_path)), instance) is None
+        instance.release()
+
+
 @pytest.mark.parametrize("content", [b"", b"x", b"0", b"70000", b"\xff"])
 def test_a_damaged_port_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "open-port").write_bytes(content)
