@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import home
-from app.engine.jobs.events import Adjusted, Finished, PartDone, Step, Stopped
+from app.engine.jobs.events import Adjusted, Event, Finished, PartDone, Step, Stopped
 from app.engine.jobs.parts import is_elsewhere
 from app.engine.jobs.request import PictureRequest
 from app.engine.keeper import worker
@@ -51,18 +51,23 @@ def test_it_comes_after_own_jobs_and_leaves_nothing(keeper: Keeper) -> None:
     assert isinstance(list(keeper.follow(again))[-1], Finished), "the same task may come again"
 
 
+def end_stopped(keeper: Keeper, job: str) -> Event:
+    """Stop it once it has taken a step; return its end."""
+    for event in keeper.follow(job):
+        if isinstance(event, Step):
+            keeper.stop(job)
+    return event
+
+
 def test_it_is_stopped_while_it_waits_and_while_it_runs(keeper: Keeper) -> None:
+    pace(keeper.home.root, step_s=1.0)  # so that each Stop comes before the last step
     own = keeper.submit(request(1))
     waits = keeper.run_lent("waits", request(7))
     keeper.stop(waits)
     assert isinstance(list(keeper.follow(waits))[-1], Stopped)
-    assert isinstance(list(keeper.follow(own.id))[-1], Finished)
-    pace(keeper.home.root, step_s=1.0)  # so that Stop comes before the last step
-    runs = keeper.run_lent("runs", request(8))
-    for event in keeper.follow(runs):
-        if isinstance(event, Step):
-            keeper.stop(runs)
-    assert isinstance(event, Stopped)
+    assert isinstance(end_stopped(keeper, own.id), Stopped)
+    assert isinstance(end_stopped(keeper, keeper.run_lent("runs", request(8))), Stopped)
+    assert {1, 8} <= {seed for word, seed, _ in read_made(keeper.home.root) if word == "stopped"}, "at a step of its own"
     assert 7 not in {seed for _, seed, _ in read_made(keeper.home.root)}
 
 
