@@ -13,7 +13,7 @@ const /** @type {Record<string, () => [string, string]>} */ ways = {
   home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
   link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
 };
-let /** @type {HTMLDialogElement | null} */ panel = null, password = "", shown = "", timer = 0;
+let /** @type {HTMLDialogElement | null} */ panel = null, password = "", shown = "", timer = 0, acts = 0; // acts: begun and answered
 
 // Only the owner's state has charts, and only the owner may share.
 area(".h-switches", (element, { charts }) => {
@@ -90,13 +90,14 @@ function choice(way) {
 /** @param {string} what */
 async function act(what, given = {}) {
   if (!panel) return;
-  const busy = panel.querySelector(".h-begin button");
-  busy.disabled = true;
-  text(busy, what === "begin" ? t("share.making", "Creating the link…") : t("share.begin", "Create link"));
-  const answer = await post(`hearth/share/${what}`, given);
-  const view = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }));
-  busy.disabled = false;
-  text(busy, t("share.begin", "Create link"));
+  const busy = panel.querySelector(".h-begin button"), begins = what === "begin";
+  if (begins) [busy.disabled, busy.textContent] = [true, t("share.making", "Creating the link…")];
+  acts++;
+  const answer = await post(`hearth/share/${what}`, given).catch(() => null);
+  const silent = { trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") };
+  const view = (await answer?.json().catch(() => null)) ?? silent;
+  acts++;
+  if (begins) [busy.disabled, busy.textContent] = [false, t("share.begin", "Create link")];
   const trouble = panel.querySelector(".h-trouble");
   trouble.hidden = !view.trouble;
   text(trouble, view.trouble ?? "");
@@ -109,7 +110,8 @@ const SHUT = { open: false, limits: {} };
 async function look() {
   clearTimeout(timer);
   if (!panel?.open) return;
-  draw(await ask("hearth/share").catch(() => SHUT));
+  const before = acts, view = await ask("hearth/share").catch(() => SHUT);
+  if (before === acts || view.password) draw(view); // else a press is newer; the password comes once, with whichever answer
   timer = setTimeout(look, LOOK_MS);
 }
 
