@@ -77,17 +77,39 @@ export const ask = async (path, options) => {
   return came.json();
 };
 
+// Ask so that an older answer never comes over a newer one: it is null instead.
+/** @template {string} P @param {P} path */
+export const inOrder = (path) => {
+  let questions = 0, last = 0;
+  return async () => {
+    const mine = ++questions, came = await ask(path);
+    if (mine < last) return null;
+    last = mine;
+    return came;
+  };
+};
+
 let timer = 0, asked = 0, answered = 0;
+const later = () => {
+  clearTimeout(timer);
+  timer = setTimeout(look, document.hidden ? HIDDEN_MS : live.busy ? BUSY_MS : IDLE_MS);
+};
+// Take from a press's answer how things are now: what was asked before it, and is answered later, is older.
+/** @param {Partial<Live>} now */
+export const take = (now) => {
+  answered = ++asked;
+  Object.assign(live.state, now);
+};
 async function look() {
   clearTimeout(timer);
   const mine = ++asked;
   try {
     const state = await ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
-    if (mine < answered) return; // a press has asked anew meanwhile, and that was answered first: this would take back what it shows
+    if (mine < answered) return later(); // a press has asked anew meanwhile, and that was answered first: this would take back what it shows
     [answered, live.state] = [mine, state];
     live.away = false;
   } catch (/** @type {any} */ { status }) {
-    if (mine < answered) return;
+    if (mine < answered) return later();
     const closed = t("page.away", "Hearth is not responding. It may have been closed. Start it again: this page reconnects by itself. If Hearth opens at another address, continue there and close this page.");
     const ended = t("page.away-guest", "Hearth cannot be reached. If sharing has ended, ask for a new link; else this page reconnects by itself.");
     const away = live.state && !live.state.charts ? ended : closed; // only the owner sees charts
@@ -100,8 +122,7 @@ async function look() {
     live.busy = Boolean(live.state.strip?.job);
     redraw();
   }
-  clearTimeout(timer);
-  timer = setTimeout(look, document.hidden ? HIDDEN_MS : live.busy ? BUSY_MS : IDLE_MS);
+  later();
 }
 
 // Draw as soon as Gradio has placed the areas, not with the next answer.

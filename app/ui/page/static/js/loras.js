@@ -73,7 +73,8 @@ function frame(element) {
   text(form.querySelector("button"), t("models.add", "Add"));
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    if (await act("folder", path.value)) path.value = "";
+    const folder = path.value;
+    if ((await act("folder", folder)) && path.value === folder) path.value = "";
   });
   element.querySelector(".h-chips").append(makeButton(t("lora.show", "Open Hearth's folder"), () => act("show"), "h-chip"));
 }

@@ -1,6 +1,6 @@
 // Several machines, on the Machine tab: those that help this one, and the one that this one helps.
 import { el, list, makeButton, text } from "./elements.js";
-import { area, live, post, redraw } from "./hearth.js";
+import { area, live, post, redraw, take } from "./hearth.js";
 import { sure } from "./sure.js";
 import { offerExtra } from "./upkeep.js";
 import { t, time } from "./words.js";
@@ -24,7 +24,7 @@ async function act(what, given = {}) {
   const answer = await post(`hearth/machines/${what}`, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
   [waiting, trouble] = ["", said.trouble ?? ""];
-  if (said.machines && live.state) live.state.machines = said.machines;
+  if (said.machines && live.state) take({ machines: said.machines });
   redraw();
   return !said.trouble;
 }

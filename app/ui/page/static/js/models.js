@@ -1,7 +1,7 @@
 // Models: one card each; poll downloads once a second while the tab is open.
 import { el, list, makeButton, text } from "./elements.js";
 import { drawFound } from "./found.js";
-import { area, ask, post } from "./hearth.js";
+import { area, ask, inOrder, post } from "./hearth.js";
 import { copyReport } from "./machine.js";
 import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
@@ -10,6 +10,8 @@ import { decimal, sentences, size, t, time } from "./words.js";
 const LOOK_MS = 1000;
 const /** @type {Record<string, () => string>} */ USES = { speech: () => t("models.speak-with", "Speak with it"), picture: () => t("models.paint-with", "Paint with it") };
 let /** @type {ModelsView | null} */ page = null, /** @type {Map<string, DownloadView>} */ moves = new Map(), shown = false, known = false;
+const askModels = inOrder("hearth/models"), askDownloads = inOrder("hearth/downloads");
+let presses = 0; // of what downloads
 
 /** @param {string} name */
 const whole = (name) => name.replaceAll("-", "-\u2060"); // no line ends at such a hyphen
@@ -34,7 +36,8 @@ const act = async (name, value = "", form = null) => {
 // Ask where the person is: how much, under which licence, how long, and whether anything can come now.
 /** @param {string} id */
 async function agreed(id) {
-  const { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
+  const mine = ++presses, { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
+  if (mine !== presses) return false; // the second press asks
   const span = { time: time(seconds) };
   const long = measured ? t("models.on-line", "about {time} on this line", span) : t("models.at-50", "about {time} at 50 Mbit/s", span);
   const facts = t("models.offer", "Download {title}? Size: {size}, {long}.", { title, size: size(bytes), long });
@@ -68,13 +71,17 @@ function say(words, form) {
 }
 
 async function refresh() {
-  page = await ask("hearth/models");
+  const answer = await askModels();
+  if (!answer) return;
+  page = answer;
   draw();
   await drawFound(document.querySelector("#h-models .h-found"), act);
 }
 async function look() {
+  const answer = await askDownloads();
+  if (!answer) return;
   const before = [...moves.values()].filter(({ state }) => state === "done").length;
-  moves = new Map((await ask("hearth/downloads")).downloads.map((each) => [each.model, each]));
+  moves = new Map(answer.downloads.map((each) => [each.model, each]));
   if ([...moves.values()].filter(({ state }) => state === "done").length !== before) await refresh();
   else draw();
 }
@@ -93,8 +100,8 @@ function frame(element) {
   add.querySelector("input").placeholder = t("models.path", "Full path on this machine");
   add.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    const input = add.querySelector("input");
-    if (!(await act("add", input.value, add))) input.value = "";
+    const input = add.querySelector("input"), path = input.value;
+    if (!(await act("add", path, add)) && input.value === path) input.value = "";
   });
   text(token.querySelector("h2"), t("token.title", "Access token for gated models"));
   token.querySelector("p").innerHTML = `<span></span> <a href="https://huggingface.co/settings/tokens" target="_blank" rel="noreferrer">huggingface.co/settings/tokens</a>`;

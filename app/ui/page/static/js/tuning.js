@@ -1,11 +1,11 @@
 // Beside the picture: speed, memory, and the chunk size on a small slider, so that nobody changes tabs to tune.
 import { text } from "./elements.js";
-import { area, live, post, redraw, soon } from "./hearth.js";
+import { area, live, post, redraw, soon, take } from "./hearth.js";
 import { memoryWords } from "./strip.js";
 import { t } from "./words.js";
 
 /** @typedef {ChunkView["size"]} Size */
-let moved = false, /** @type {Size | null} */ wanted = null; // until the server has answered, the slider stands where it was put
+let moved = false, /** @type {Size | null} */ wanted = null; // while it is moved, and until the server has answered, the slider stands where it was put
 
 area("#h-tuning", (element, { strip, chunk }) => {
   element.hidden = !chunk;
@@ -25,7 +25,7 @@ area("#h-tuning", (element, { strip, chunk }) => {
   const [figures, now] = element.querySelectorAll("p");
   text(figures, [strip.rate, strip.memory && memoryWords(strip.memory)].filter(Boolean).join(" \u00b7 "));
   text(now, strip.chunk);
-  if (moved) return;
+  if (moved || wanted !== null) return;
   element.querySelector("input").value = chunk.step;
   word(element, chunk.size);
 });
@@ -46,7 +46,7 @@ function word(element, chosen) {
 /** @param {HTMLElement} element @param {Size} chosen */
 async function put(element, chosen) {
   const sends = wanted !== null;
-  wanted = chosen;
+  [wanted, moved] = [chosen, false];
   if (sends) return;
   try {
     for (let /** @type {Size | null} */ sent = null; sent !== wanted; ) {
@@ -56,11 +56,10 @@ async function put(element, chosen) {
       line.hidden = !trouble;
       text(line, trouble ?? "");
       const { chunk } = live.state;
-      if (!trouble && chunk) live.state.chunk = { ...chunk, size: sent, step: sent === "auto" ? 0 : chunk.sizes.indexOf(sent) + 1 };
+      if (!trouble && chunk) take({ chunk: { ...chunk, size: sent, step: sent === "auto" ? 0 : chunk.sizes.indexOf(sent) + 1 } });
     }
   } finally {
     wanted = null;
-    moved = false;
     redraw();
     soon();
   }
