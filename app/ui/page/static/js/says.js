@@ -7,7 +7,7 @@ import { t } from "./words.js";
 const CONTEXT = 180, WAIT_MS = 250, TEXT_MOST = 200_000; // letters of a sentence that is heard, and of a script that goes with it
 const sound = new Audio();
 /** @typedef {PronunciationView & { own?: boolean }} Said */
-let /** @type {PronunciationsView} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0;
+let /** @type {PronunciationsView} */ everywhere = { rows: [], found: 0, all: 0 }, near = "", before = "", beforeOwn = false, timer = 0, turn = 0, opened = 0;
 let look = () => {}, /** @type {HTMLElement | null} */ offer = null, takenBack = /** @type {null | (() => unknown)} */ (null);
 
 const shelf = () => document.querySelector("#h-says");
@@ -65,8 +65,10 @@ area("#h-says", (element, { charts }) => {
 });
 
 async function load() {
-  const words = shelf()?.querySelector(".h-search")?.value.trim() ?? "";
-  everywhere = await ask(`hearth/says?${new URLSearchParams({ words })}`).catch(() => everywhere);
+  const mine = ++turn, words = shelf()?.querySelector(".h-search")?.value.trim() ?? "";
+  const answer = await ask(`hearth/says?${new URLSearchParams({ words })}`).catch(() => everywhere);
+  if (mine !== turn) return; // a later question's answer counts
+  everywhere = answer;
   draw();
 }
 
@@ -104,6 +106,7 @@ function makeRow(each) {
 /** @param {string} word */
 function open(word, spoken = "", mine = true) {
   const element = shelf(), form = element.querySelector("form");
+  opened++;
   [before, beforeOwn] = [spoken ? word : "", mine];
   near = sentenceOf(word);
   element.open = true;
@@ -141,9 +144,9 @@ function tell(words, undo = null) {
 
 /** @param {string} name */
 async function act(name, asked = {}) {
-  const answer = await post(`hearth/says/${name}`, asked);
-  if (answer.ok) return answer;
-  const { trouble } = await answer.json().catch(() => ({}));
+  const answer = await post(`hearth/says/${name}`, asked).catch(() => null);
+  if (answer?.ok) return answer;
+  const { trouble } = answer ? await answer.json().catch(() => ({})) : { trouble: t("machines.silent", "Hearth did not respond.") };
   tell(trouble ?? "");
   return null;
 }
@@ -158,7 +161,7 @@ async function hear(word, spoken) {
   const answer = await act("hear", { word, spoken, near: sentenceOf(word) || near, ...there });
   button.disabled = false;
   if (!answer) return;
-  tell("");
+  if (!takenBack) tell(""); // else Undo of what was done meanwhile stands there
   if (sound.src) URL.revokeObjectURL(sound.src);
   sound.src = URL.createObjectURL(await answer.blob());
   sound.play().catch(() => {});
@@ -171,24 +174,29 @@ const keepOwn = (rows) => {
   look();
 };
 
+// For the next word, if nobody has begun with it.
+/** @param {string} word @param {string} spoken */
+function emptyForm(word, spoken) {
+  const form = shelf().querySelector("form"), first = form.querySelector(".h-word");
+  [before, near] = ["", ""];
+  if (first.value !== word || form.querySelector(".h-spoken").value !== spoken) return;
+  form.reset();
+  if (form.contains(document.activeElement) || document.activeElement === document.body) first.focus();
+}
+
 /** @param {string} word @param {string} spoken @param {boolean} all */
 async function put(word, spoken, all) {
-  const mine = own(), answer = await act(all ? "put" : "check", { word, spoken, before: before && !beforeOwn ? before : "" });
+  const at = opened, [was, wasOwn] = [before, beforeOwn], answer = await act(all ? "put" : "check", { word, spoken, before: was && !wasOwn ? was : "" });
   if (!answer) return;
+  const kept = all ? null : await answer.json(), mine = own(), rows = { ...mine }; // as they are now, whatever was done meanwhile
+  if (was && (wasOwn || !all)) delete rows[was];
+  if (kept) rows[kept.word] = kept.spoken;
+  if (kept || (was && wasOwn)) keepOwn(rows);
   if (all) {
-    if (before && beforeOwn) delete mine[before];
-    if (before && beforeOwn) keepOwn(mine);
     await load();
     look();
-  } else {
-    const kept = await answer.json(), rows = { ...mine };
-    if (before) delete rows[before];
-    rows[kept.word] = kept.spoken;
-    keepOwn(rows);
   }
-  shelf().querySelector("form").reset();
-  shelf().querySelector(".h-word").focus();
-  [before, near] = ["", ""];
+  if (at === opened) emptyForm(word, spoken);
   tell(all ? t("says.kept-all", "{word} is said so in every script from now on.", { word }) : t("says.kept", "{word} is said so in this script.", { word }), all ? back : () => keepOwn(mine) ?? tell(""));
 }
 
