@@ -363,11 +363,15 @@ area("#h-sound", (element, { speech }) => {
     naming.hidden = true;
     keep.focus();
   });
+  let saves = false;
   naming.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    const answer = await post("hearth/voices", { id: result.id, name: name.value });
-    const { trouble } = await answer.json();
-    text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it under Voice.", { name: name.value }));
+    if (saves) return; // the name would be taken: by the first press
+    saves = true;
+    const called = name.value, answer = await post("hearth/voices", { id: result.id, name: called }).catch(() => null);
+    const { trouble } = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
+    saves = false;
+    text(element.querySelector(".h-kept"), trouble ?? t("sound.kept", "Saved as {name}. You can choose it under Voice.", { name: called }));
     naming.hidden = !trouble;
     if (trouble) return;
     call("speak.voices");

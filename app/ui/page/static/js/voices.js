@@ -9,12 +9,15 @@ const LOOK_MS = 3000;
 /** @typedef {ShelfVoiceView & { of: string, model: string }} Listed a voice, with the first model that speaks with it */
 
 let /** @type {ShelfGroupView[]} */ groups = [], /** @type {AuditionView[]} */ auditions = [], /** @type {string[]} */ able = [];
-let seeds = 0, awaited = 0, playing = "", removed = "", said = "";
+let seeds = 0, awaited = 0, playing = "", removed = "", said = "", turn = 0;
+const under_way = new Set(); // what was pressed and is not answered
 
 const shelf = () => document.querySelector("#h-voices");
 
 async function load() {
-  ({ models: groups, auditions, able, seeds } = await ask("hearth/voices").catch(() => ({ models: [], auditions: [], able: [], seeds: 0 })));
+  const mine = ++turn, answer = await ask("hearth/voices").catch(() => ({ models: [], auditions: [], able: [], seeds: 0 }));
+  if (mine !== turn) return; // a later question's answer counts
+  ({ models: groups, auditions, able, seeds } = answer);
   draw();
 }
 
@@ -150,14 +153,19 @@ function tell(words, undo = "") {
   draw();
 }
 
-// Do something with a kept voice, and look anew; tell what stands in the way.
+// Do something with a kept voice, and look anew; tell what stands in the way. A second press of the same would be refused, as the first has done it.
 /** @param {string} name @param {string} voice */
 async function act(name, voice, value = "") {
-  const answer = await post(`hearth/voices/${name}`, { name: voice, value }), { trouble } = await answer.json().catch(() => ({}));
+  const deed = `${name} ${voice}`;
+  if (under_way.has(deed)) return false;
+  under_way.add(deed);
+  const answer = await post(`hearth/voices/${name}`, { name: voice, value }).catch(() => null);
+  const { trouble } = answer ? await answer.json().catch(() => ({})) : { trouble: t("machines.silent", "Hearth did not respond.") };
   if (trouble) tell(trouble);
   await load();
+  under_way.delete(deed);
   call("speak.voices"); // the field to choose from
-  return answer.ok;
+  return answer?.ok;
 }
 
 // A voice that lies with a model is no sound: its model speaks a sample, as any script.
