@@ -66,18 +66,18 @@ function showNotice(view) {
   else if (live.state.charts) post("hearth/notify/show", { job: view.job });
 }
 
-let /** @type {PhoneView | null} */ card = null, asked = false;
+let /** @type {PhoneView | null} */ card = null, asked = false, turn = 0;
 const forms = { ntfy: () => "ntfy", webhook: () => t("notify.webhook", "Webhook (JSON)") };
 
 /** @param {"keep" | "try" | "forget"} what @param {object} given @param {HTMLElement} element */
 async function act(what, given, element) {
-  const answer = await post(`hearth/notify/${what}`, given), said = await answer.json().catch(() => ({ trouble: t("machines.silent", "Hearth did not respond.") }));
+  const mine = ++turn, field = element.querySelector("form input"), written = field.value, answer = await post(`hearth/notify/${what}`, given).catch(() => null);
+  const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
+  if (what === "keep" && !said.trouble && field.value === written) field.value = "";
+  if (mine !== turn) return; // a test takes seconds: what was pressed meanwhile counts
   const told = element.querySelector(".h-trouble");
   [told.hidden, told.textContent] = [!said.trouble, said.trouble ?? ""];
-  if (!said.trouble) {
-    card = said;
-    element.querySelector("form input").value = "";
-  }
+  if (!said.trouble) card = said;
   text(element.querySelector(".h-told"), said.trouble ? "" : { keep: t("notify.kept", "Saved."), try: t("notify.sent", "Sent."), forget: t("notify.off", "Nothing is sent any more.") }[what]);
   draw(element);
 }

@@ -5,11 +5,13 @@ import { sure } from "./sure.js";
 import { sentences, size, t } from "./words.js";
 
 const SOON_MS = 1000, SELDOM_MS = 60_000;
-let /** @type {UpkeepView | null} */ latest = null, asked = 0, acting = "", trouble = "";
+let /** @type {UpkeepView | null} */ latest = null, asked = 0, acting = "", trouble = "", acts = 0;
 
 async function load() {
   asked = Date.now();
-  latest = await ask("hearth/upkeep").catch(() => latest);
+  const before = acts, view = await ask("hearth/upkeep").catch(() => latest);
+  if (before !== acts) return; // a press is newer
+  latest = view;
   redraw();
 }
 
@@ -18,6 +20,7 @@ async function load() {
 async function act(what, given = {}) {
   if (acting) return;
   [acting, trouble] = [what, ""];
+  acts++;
   redraw();
   const answer = await post(`hearth/upkeep/${what}`, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
