@@ -261,8 +261,8 @@ def send_start(fields: PaintFields) -> str:
     asked = in_order(fields.asked)
     image, guiding, liked = map(asked.index, (fields.start.image, fields.guide.image, fields.reference.image))
     return (
-        f"async (...values) => {{ values[{image}] = await Hearth.startFiles(); values[{guiding}] = await Hearth.guideFiles();"
-        f" values[{liked}] = await Hearth.referenceFiles(); {put_frame(fields, asked)} return values.slice(0, {len(asked)}); }}"
+        f"async (...values) => {{ {put_frame(fields, asked)} values[{image}] = await Hearth.startFiles();"
+        f" values[{guiding}] = await Hearth.guideFiles(); values[{liked}] = await Hearth.referenceFiles(); return values.slice(0, {len(asked)}); }}"
     )
 
 

@@ -32,12 +32,14 @@ function tell(card, words, { trouble = "", cure = "" } = {}) {
   redraw(); // what cures it stands behind it
 }
 
-/** Ask where the thing is. The point is given in shares of the picture's sides. @param {HTMLElement} card @param {ImageBitmap} picture @param {number} x @param {number} y */
-export async function findThing(card, picture, x, y) {
+/** Ask where the thing is. The point is given in shares of the picture's sides. @param {HTMLElement} card @param {ImageBitmap} picture @param {number} x @param {number} y
+ * @param {() => boolean} isWanted the picture may go meanwhile */
+export async function findThing(card, picture, x, y, isWanted) {
   tell(card, t("pick.looking", "Looking at the picture; the first time this takes a few seconds ..."));
   const sent = seen.get(picture) ?? shrunk(picture, SIDE_MOST);
   seen.set(picture, sent);
   const answer = await post("hearth/pick", { picture: sent, x, y }).catch(() => null);
+  if (!isWanted()) return null;
   if (answer?.ok) return inked(await createImageBitmap(await answer.blob()));
   const silent = { trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") };
   tell(card, "", answer ? await answer.json().catch(() => silent) : silent);

@@ -60,8 +60,9 @@ export function changeStart(now) {
 
 // A browser that stores nothing, as in a private window, forgets it with the page.
 async function keep() {
-  const { now } = start, kept = now && { name: now.name, background: now.picture, frame: now.frame, layers: now.marked && now.painted ? [await toBlob(now.painted)] : [], at_ms: Date.now() };
-  await put(mine, kept);
+  const { now } = start, layers = now?.marked && now.painted ? [await toBlob(now.painted)] : [];
+  if (now !== start.now) return; // what it is now is kept next
+  await put(mine, now && { name: now.name, background: now.picture, frame: now.frame, layers, at_ms: Date.now() });
 }
 /** @param {string} key @param {Kept | null} kept */
 const put = (key, kept) => inStore("readwrite", (all) => (kept ? all.put(kept, key) : all.delete(key))).catch(() => {});
@@ -121,6 +122,7 @@ export const frameSettings = () => {
 export async function startFiles() {
   const { now } = start;
   if (!now) return null;
-  const picture = await (now.framed ? send(await toBlob(now.framed()), "start.png") : send(now.picture, now.name));
-  return now.mask ? [picture, await send(await toBlob(now.mask()), "mask.png")] : [picture];
+  const framed = now.framed?.(), mask = now.mask?.(); // as they are now: somebody may draw on while they are sent
+  const picture = await (framed ? send(await toBlob(framed), "start.png") : send(now.picture, now.name));
+  return mask ? [picture, await send(await toBlob(mask), "mask.png")] : [picture];
 }

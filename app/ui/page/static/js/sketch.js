@@ -39,7 +39,7 @@ const /** @type {Record<Tool, () => string>} */ HINTS = {
 let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
 let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
 let turn = 0; // of pictures that are opened: one that takes long does not come over a later one
-let away = false, looking = false; // whether picking takes paint away; whether a thing is looked for
+let away = false, /** @type {Drawn | null} */ looking = null; // whether picking takes paint away; on which picture a thing is looked for
 const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
 
 const place = () => document.querySelector("#h-sketch"), sheet = () => place()?.querySelector("canvas");
@@ -134,9 +134,9 @@ function act(deed) {
 /** Paint over the thing at a point, or take its paint away. @param {Point} point @param {boolean} takes */
 async function pick({ x, y }, takes) {
   const on = drawn;
-  if (!picture || !on || looking || x < 0 || y < 0 || x > on.width || y > on.height) return;
-  looking = true;
-  const thing = await findThing(place(), picture, x / on.width, y / on.height).finally(() => (looking = false));
+  if (!picture || !on || looking === on || x < 0 || y < 0 || x > on.width || y > on.height) return;
+  looking = on;
+  const thing = await findThing(place(), picture, x / on.width, y / on.height, () => drawn === on).finally(() => looking === on && (looking = null));
   if (!thing || drawn !== on) return; // another picture was opened meanwhile
   act({ deed: "thing", thing, away: takes });
   tellPicked(place(), takes, on.share);
@@ -167,6 +167,9 @@ export async function openStart(given, name, before = {}) {
   show();
   changed();
 }
+
+/** Whether a picture was opened or closed on this page, though it may not be here yet. */
+export const isStartChosen = () => turn > 0;
 
 export function closeStart() {
   turn++;
