@@ -55,7 +55,8 @@ const openHelp = async (topic = "") => {
   input.placeholder = t("help.search", "Search the help");
   text(dialog.querySelector("form button"), t("help.close", "Close"));
   const draw = () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean), hits = (topics ?? []).filter((each) => found(each, words));
+    if (!topics) return;
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean), hits = topics.filter((each) => found(each, words));
     list(folds, hits, (each) => each.id, topicFold, (fold, each) => (fold.open = words.length ? hits.length <= 3 : each.id === topic));
     text(told, !words.length ? "" : hits.length ? t("help.hits", "{n} {n:topic|topics}", { n: hits.length }) : t("help.none", "Nothing is said of that here."));
   };
@@ -67,8 +68,8 @@ const openHelp = async (topic = "") => {
     return text(told, t("help.away", "The help cannot be read while Hearth does not answer."));
   }
   draw();
-  const wanted = [...folds.children].find((fold) => fold.open);
-  if (!wanted) return input.focus();
+  const wanted = document.activeElement === input && !input.value && [...folds.children].find((fold) => fold.open);
+  if (!wanted) return; // or somebody types already
   wanted.querySelector("summary").focus({ preventScroll: true });
   folds.scrollTop = wanted.offsetTop - folds.offsetTop - RING_PX;
 };
