@@ -4,7 +4,7 @@ import { area, buttons, fill, live, post, redraw } from "./hearth.js";
 import { rewrite } from "./rewrite.js";
 import { nameKeys, t } from "./words.js";
 
-const notes = new Map(), stopping = new Set();
+const notes = new Map(), stopping = new Set(), retrying = new Set();
 
 // Per-step progress is visual only; screen readers hear what is new.
 export const jobFrame = `<div class="h-title"><h2></h2><p class="h-soft h-now"></p></div><p class="h-heard" role="status"></p><div class="h-share h-idle"><i></i></div>`;
@@ -58,9 +58,15 @@ export const jobCard = (element, job, html) => {
   return true;
 };
 
-// Retry with smaller settings and show them in the fields.
+// Retry with smaller settings and show them in the fields. A second press would make the smaller job smaller still.
 /** @param {Kind} kind */
 export const retrySmaller = async (kind) => {
+  if (retrying.has(kind)) return;
+  retrying.add(kind);
+  await retryOnce(kind).finally(() => retrying.delete(kind));
+};
+/** @param {Kind} kind */
+const retryOnce = async (kind) => {
   const before = live.state[kind]?.job;
   const answer = await post(`hearth/smaller/${kind}`);
   const { trouble, text: words, request } = await answer.json();

@@ -165,8 +165,12 @@ area("#h-grid", (element, { grid }) => {
   if (grid.stopped.length && live.state.charts) {
     const resume = makeButton(t("interrupted.on", "Resume"), async () => {
       resume.disabled = true;
-      for (const job of grid.stopped) await post(`hearth/queue/${job}/go-on`);
-      soon();
+      try {
+        for (const job of grid.stopped) await post(`hearth/queue/${job}/go-on`);
+      } finally {
+        resume.disabled = false;
+        soon();
+      }
     }, "h-chip");
     element.querySelector(".h-chips").append(resume);
   }

@@ -30,14 +30,15 @@ export const sendButton = (link) => {
   if (!canSend()) return [];
   let /** @type {File | null} */ file = null, from = "";
   const button = makeButton(t("send.button", "Send…"), async () => {
-    if (from !== link.href) file = null;
+    const wanted = link.href; // another format may be chosen while the file comes
+    if (from !== wanted) file = null;
     button.disabled = !file;
     try {
       if (!file) {
-        const answer = await fetch(link.href, { credentials: "same-origin" });
+        const answer = await fetch(wanted, { credentials: "same-origin" });
         if (!answer.ok) throw new Error(String(answer.status));
         file = new File([await answer.blob()], nameOf(answer), { type: answer.headers.get("Content-Type") ?? "" });
-        from = link.href;
+        from = wanted;
       }
       await navigator.share({ files: [file] });
       text(button, t("send.button", "Send…"));
