@@ -23,6 +23,7 @@ from app.engine.pictures.files import foreign_settings
 from app.engine.pictures.prompts import prompt_weights, starter_words
 from app.engine.speech.text import script
 from app.engine.speech.text.named_speakers import find_named
+from app.engine.speech.text.said_by import find_quotes
 from app.engine.speech.text.unknown import find_in_script
 from tests.support.places import TOP
 from tests.support.source_trees import parse_source
@@ -180,13 +181,14 @@ READERS: dict[str, Callable[[str], object]] = {
     "json": parse, "name": lambda text: make_file_name(text, ".wav", 0.0),
     "prompt": lambda text: starter_words.match_prompt(assets() / "starter" / "painter", text, text),
     "words": lambda text: starter_words.list_unknown(assets() / "starter" / "painter", text),
-    "marks": lambda text: find_in_script(text, DIA), "names": find_named,
+    "marks": lambda text: find_in_script(text, DIA), "names": find_named, "quotes": find_quotes,
 }  # fmt: skip
 PIECES = (
     " ", "\n", ",", "(", ")", "(a", "[", "]", "[x]", "(x)", "[S1] ", "[S1] a [S2] b ", "<lora:", "<lora:a:1>", "a", "a ", "a. ",
     "abcde fgh ", ".", "a.'", '"', "\\",
     '"\\', ":", ": ", "a: b, ", "1", "”", "\u0301\u0316", "[[", "{", '{"a":', '"",', "[],", "(pause 1", "(pause) a ",
     "Steps: 1, ", "\nNegative prompt:", "zwölf ", "red ", "two red ", "a cat ", "on the left ", "no ", "one and ",
+    "“", "„", "‘a", "« ", "“a,” said Anna. ", "“a,” said Anna\n", "— a, dit Anna\n", "“a”", "”李雷说：“", "「a」と太郎は言った。",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from app.engine.models.voice_limits import NONVERBALS
 from app.engine.speech.text.named_speakers import is_name
+from app.engine.speech.text.said_words import PARTICLES
 
 NARRATOR: Final = "Narrator"
 """Whoever speaks before the first name is called so."""
@@ -15,8 +16,9 @@ NAMES_MOST: Final = 50
 _BRACKETS: Final = re.compile(r"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{1,6})[ \t]*+|([^\[\]\n:]{1,40}))\]", re.IGNORECASE)
 _AT_LINE: Final = re.compile(r"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{0,39})(?::(?=\s)|：)", re.MULTILINE)
 _WORDS: Final = re.compile(r"\w")
-_ENDS: Final = frozenset(".!?…,\"”'’)]—-:")
-"""Within a line, a tag follows one of these."""
+_ENDS: Final = frozenset(".!?…,;\"“”'‘’«»‹›)]—–―-:。！？，；：、」』")
+_OPENS: Final = frozenset("\"“„'‘‚«»‹›「『")
+"""Within a line, a tag follows one of these, or precedes one of those."""
 
 
 class Tag(NamedTuple):
@@ -43,14 +45,20 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
 
 
 def _may_be_name(words: str) -> bool:
-    return any(map(str.isalpha, words)) and is_name(words) and words.casefold() not in NONVERBALS | {"pause"} and len(words.split()) <= 3
+    return (
+        any(map(str.isalpha, words))
+        and is_name(words)
+        and words.casefold() not in NONVERBALS | {"pause"}
+        and sum(word not in PARTICLES for word in words.split()) <= 3
+    )
 
 
 def _is_in_place(text: str, begin: int, end: int) -> bool:
     """Tell whether a tag begins a line or follows a sentence, and something is said after it in its line."""
     before = text[max(0, begin - 3) : begin].rstrip(" \t")
     after = text[end : end + 200].partition("\n")[0]
-    return (not before or before[-1] in "\n\r" or before[-1] in _ENDS) and _WORDS.search(after) is not None
+    begins = not before or before[-1] in "\n\r" or before[-1] in _ENDS or after.lstrip(" ")[:1] in _OPENS
+    return begins and _WORDS.search(after) is not None
 
 
 def list_names(text: str, known: Collection[str] = ()) -> tuple[str, ...]:

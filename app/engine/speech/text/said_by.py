@@ -1,31 +1,56 @@
-"""Guess who says what in a story: "Come in," said Anna. A guess, which a person confirms. Pure, and linear."""
+"""Guess who says what in a story: "Come in," said Anna. A guess, which a person confirms: rather no name than a wrong one. Pure, and linear."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Final
 
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
+from app.engine.speech.text.likely_language import LOOKED_AT, choose_language
 from app.engine.speech.text.named_speakers import Edit
+from app.engine.speech.text.said_clauses import DASHES, EASTERN, STOPS, is_alone, list_known, read_clauses, read_dashed
+from app.engine.speech.text.said_words import SAYINGS
 
-_SAID: Final = (
-    "said|says|asked|asks|replied|replies|answered|answers|cried|cries|whispered|whispers|shouted|shouts|called|calls|murmured|muttered|exclaimed|"
-    "added|continued|began|laughed|sighed|repeated|insisted|agreed|explained|growled|snapped|shrieked|screamed|warned|wondered"
-)
-_NAME: Final = r"((?:(?:Mr|Mrs|Ms|Miss|Dr|Sir|Lady|Lord|Aunt|Uncle|Captain|Old)\.? )?[A-Z][^\W\d_]{1,19}+(?: [A-Z][^\W\d_]{1,19}+)?)"
-_QUOTE: Final = re.compile(r"“[^“”\n]{1,2000}”|\"[^\"\n]{1,2000}\"")
-_AFTER: Final = re.compile(rf"\s{{0,2}}(?:(?:{_SAID}) {_NAME}|{_NAME} (?:{_SAID}))\b")
-_BEFORE: Final = re.compile(rf"(?:{_NAME} (?:{_SAID})|(?:{_SAID}) {_NAME})[,:]?\s{{0,2}}$")
-_NOBODY: Final = frozenset({
-    "He", "She", "It", "They", "We", "You", "I", "The", "His", "Her", "Their", "My", "That", "Who", "What", "And", "But", "Then", "So", "No", "Yes",
-})  # fmt: skip
-BEFORE_MOST: Final = 80
-QUOTES_MOST: Final = 8
-"""So many quotes of a paragraph are looked at for a name."""
+_CLOSED_BY: Final = {"“": "”", '"': '"', "«": "»", "»": "«", "‹": "›", "›": "‹", "「": "」", "『": "』", "‚": "‘"}
+_OPENS: Final = re.compile(r"[“\"„«»‹›「『‘'‚]")
+_SINGLE_ENDS: Final = re.compile(r"(?<=[.,!?…:;—–-])[’'](?!\w)")
+"""An apostrophe comes after a letter."""
+_LOW_ENDS: Final = re.compile("[“”]")
+_EITHER_WAY: Final = frozenset("\"'‘»›‹")
+"""These open a quote before a word alone."""
+_SAID: Final = frozenset(".,!?…:;—–-。，！？；：～~、")
+"""What is said ends so; a word in quotes does not."""
+_FREE: Final = frozenset(".!?…:—–―。！？：”“\"»«’‘'」』‹›")
+"""A quote that follows one of these is no part of the sentence before it."""
+_TRIMMED: Final = " ,，、—–―-"
+AROUND_MOST: Final = 200
+"""So many letters before and after a quote are looked at for a name."""
+BLANK_MOST: Final = 3
+"""So many empty lines may stand within what goes on over several paragraphs."""
 LEAST: Final = 2
 """Fewer quotes with somebody's name are no dialogue."""
+
+
+@dataclass(slots=True)
+class _Speech:
+    """What somebody says without a break, by its place in its paragraph."""
+
+    begin: int
+    end: int
+    before: str = ""
+    after: str = ""
+    told: bool = False
+    """Its sentence goes on after it."""
+    free: bool = False
+    """It is no part of the sentence before it."""
+    goes_on: bool = False
+    """The next paragraph's first is the rest of it."""
+    name: str | None = None
+    """Empty: somebody who has none."""
 
 
 def guess_speakers(text: str) -> list[Edit]:
@@ -44,14 +69,16 @@ def count_quotes(texts: Iterable[str]) -> dict[str, int]:
 
 
 def find_same(names: Iterable[str]) -> dict[str, str]:
-    """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends."""
-    longer = defaultdict[str, set[str]](set)
+    """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends. Whose name Mary Anne is where
+    Mary and Anne speak, too, nobody knows."""
+    names, longer = {*names}, defaultdict[str, set[str]](set)
     for name in names:
         words = name.split()
-        for at in range(1, len(words)):
-            longer[" ".join(words[:at])].add(name)
-            longer[" ".join(words[at:])].add(name)
-    return {short: full for short, (full, *others) in longer.items() if not others}
+        halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
+        for short in chain(*halves) if not any(names >= {*each} for each in halves) else ():
+            longer[short].add(name)
+    longest = {short: [full for full in fulls if full not in longer] for short, fulls in longer.items()}
+    return {short: fulls[0] for short, fulls in longest.items() if len(fulls) == 1}
 
 
 def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[str, str] | None = None) -> list[Edit]:
@@ -59,17 +86,21 @@ def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[s
     short ones stand for, where more is known of that than the text tells."""
     if find_tags(text):
         return []
-    lines = [(line, quotes, _find_speaker(line, quotes)) for line in text.split("\n") for quotes in [[*_QUOTE.finditer(line)]]]
-    same = find_same({name for _, _, name in lines}) if same is None else same
+    lines = text.split("\n")
+    speeches = _name_speeches(text, lines)
+    same = find_same({each.name for line in speeches for each in line if each.name}) if same is None else same
     found: list[Edit] = []
     begin, narrates = 0, True
-    for line, quotes, named in lines:
-        name, at = same.get(named, named), 0
-        for quote in quotes if name and (among is None or name in among) else []:
-            if not narrates or line[at : quote.start()].strip():
-                found += _narrate(line, at, quote.start(), begin, narrates)
-            found.append(Edit(begin + quote.start(), begin + quote.start(), name))
-            at, narrates = quote.end(), False
+    for line, said in zip(lines, speeches, strict=True):
+        at = 0
+        for each in said:
+            name = same.get(each.name, each.name) if each.name else ""
+            if not name or (among is not None and name not in among):
+                continue
+            if not narrates or line[at : each.begin].strip():
+                found += _narrate(line, at, each.begin, begin, narrates)
+            found.append(Edit(begin + each.begin, begin + each.begin, name))
+            at, narrates = each.end, False
         rest = [*_narrate(line, at, len(line), begin, narrates)]
         narrates = narrates or bool(rest)
         found += rest
@@ -98,15 +129,129 @@ def _narrate(line: str, at: int, end: int, begin: int, narrates: bool) -> Iterat
     """Yield the narrator's tag before what is told between quotes."""
     between = line[at:end]
     if not narrates and any(each.isalnum() for each in between):
-        place = begin + at + len(between) - len(between.lstrip(" ,"))
+        place = begin + at + len(between) - len(between.lstrip(_TRIMMED))
         yield Edit(place, place, NARRATOR)
 
 
-def _find_speaker(line: str, quotes: list[re.Match[str]]) -> str:
-    """Return who is said to speak in a paragraph."""
-    for quote in quotes[:QUOTES_MOST]:
-        for named in (_AFTER.match(line, quote.end()), _BEFORE.search(line[max(0, quote.start() - BEFORE_MOST) : quote.start()])):
-            name = next(filter(None, named.groups()), "") if named else ""
-            if name and name.split()[0] not in _NOBODY:
-                return name
-    return ""
+def _name_speeches(text: str, lines: list[str]) -> list[list[_Speech]]:
+    """Return who says what in each line, in the text's language; where its small words do not tell that, in the one whose verbs name most."""
+    language = choose_language(text, ("", *EASTERN, *SAYINGS))
+    if not language:
+        begin = text[:LOOKED_AT].split("\n")
+        language = max(SAYINGS, key=lambda each: sum(bool(speech.name) for speech in chain(*_name_in(each, begin))))
+    return _name_in(language, lines)
+
+
+def _name_in(language: str, lines: list[str]) -> list[list[_Speech]]:
+    speeches, known = _list_speeches(language, lines), frozenset[str]()
+    for _ in range(2):  # whoever is named beyond doubt is known elsewhere, too
+        for each in chain(*speeches):
+            if each.before or each.after:
+                each.name = read_clauses(language, each.before, each.after, known, each.told)
+        known = list_known(language, {each.name for each in chain(*speeches) if each.name})
+    _join(speeches)
+    for line in speeches:
+        _share(language, line, known)
+    _join(speeches)
+    return speeches
+
+
+def _join(speeches: list[list[_Speech]]) -> None:
+    """Give one name to what goes on over several paragraphs."""
+    joined: list[_Speech] = []
+    for each in chain(*speeches):
+        joined.append(each)
+        if not each.goes_on:
+            names = {part.name for part in joined if part.name}
+            for part in joined if len(names) == 1 else ():
+                (part.name,) = names
+            joined = []
+
+
+def _share(language: str, line: list[_Speech], known: Collection[str]) -> None:
+    """Give quotes of a paragraph that name nobody to whoever has the one before, or the one after the first; not past somebody else."""
+    first = next((place for place, each in enumerate(line) if each.name), 0)
+    for last, each in pairwise(line):
+        if each.name is None and each.free and last.name and is_alone(language, each.before, last.name, known):
+            each.name = last.name
+    for each, following in reversed([*pairwise(line[: first + 1])]):
+        ends = following.before.rstrip()[-1:] in STOPS
+        if (
+            each.name is None
+            and each.free
+            and following.name
+            and ends
+            and is_alone(language, f".{following.before}", following.name, known)
+        ):
+            each.name = following.name
+
+
+def _list_speeches(language: str, lines: list[str]) -> list[list[_Speech]]:
+    """Return what is said in each line, with what is told around it."""
+    found, last, goes_on = list[list[_Speech]](), "", False
+    for number, line in enumerate(lines):
+        if not line.strip():
+            found.append([])
+            continue
+        lead = last[-AROUND_MOST:] if last.endswith((":", "：")) else ""
+        if line.lstrip()[:1] in DASHES:
+            said = [_Speech(begin, end, name=name) for begin, end, name in read_dashed(language, line)]
+            whole = len(line) - len(line.lstrip())
+            if lead and not said and not any(each in DASHES for each in line[whole + 1 :]):
+                said = [_Speech(whole, len(line), before=lead)]
+        else:
+            following = next((each for each in lines[number + 1 : number + 1 + BLANK_MOST] if each.strip()), "").lstrip()
+            said = _list_quotes(line, following, lead, goes_on)
+        found.append(said)
+        last, goes_on = line.rstrip(), bool(said) and said[-1].goes_on
+    return found
+
+
+def _list_quotes(line: str, following: str, lead: str, goes_on: bool) -> list[_Speech]:
+    """Return the quotes of a line; words in quotes that are no speech are told."""
+    spans = [
+        span for span in _pair_quotes(line, following) if _is_speech(line, *span) or (goes_on and span[0] <= len(line) - len(line.lstrip()))
+    ]
+    said = list[_Speech]()
+    for place, (begin, end, open_) in enumerate(spans):
+        last = spans[place - 1][1] if place else 0
+        before = line[max(last, begin - AROUND_MOST) : begin]
+        if begin - last > AROUND_MOST:  # it begins within a sentence
+            before = before[before.find(".") + 1 :] if "." in before else ""
+        if not place and not before.strip():
+            before = lead
+        after = line[end : min(end + AROUND_MOST, spans[place + 1][0] if place + 1 < len(spans) else len(line))]
+        free = _is_free(line, begin) or before.rstrip()[-1:] == ","
+        said.append(_Speech(begin, end, before, after, line[end - 3 : end - 1].rstrip()[-1:] == ",", free, open_))
+    return said
+
+
+def _pair_quotes(line: str, following: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield where quotes begin and end, and whether the paragraph ends before they do: the following one opens the same again."""
+    at, missing = 0, set[str]()
+    while (found := _OPENS.search(line, at)) is not None:
+        begin, at, sign = found.start(), found.end(), found[0]
+        if sign in missing or (sign in _EITHER_WAY and (line[begin - 1 : begin].isalnum() or not line[at : at + 1].strip())):
+            continue
+        closing = _LOW_ENDS.search(line, at) if sign == "„" else _SINGLE_ENDS.search(line, at) if sign in "'‘" else None
+        end = closing.start() if closing is not None else line.find(_CLOSED_BY[sign], at) if sign in _CLOSED_BY else -1
+        if end >= 0:
+            yield begin, end + 1, False
+            at = end + 1
+        elif following.startswith(sign):
+            yield begin, len(line), True
+            return
+        else:
+            missing.add(sign)
+
+
+def _is_speech(line: str, begin: int, end: int, open_: bool) -> bool:
+    """Tell what is said from words in quotes, as in: the "expert" laughed."""
+    inside = line[begin + 1 : end if open_ else end - 1].rstrip()
+    return bool(inside) and (open_ or inside[-1] in _SAID or line[end : end + 1] == "と" or _is_free(line, begin))
+
+
+def _is_free(line: str, begin: int) -> bool:
+    """Tell whether a quote begins a sentence."""
+    before = line[max(0, begin - AROUND_MOST) : begin].rstrip()
+    return not before or before[-1] in _FREE
