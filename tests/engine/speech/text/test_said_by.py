@@ -76,6 +76,6 @@ def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
 
 def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     """Also before a quote without a comma, and after the quotes and dashes of any language."""
-    for text, _ in chain(*PASSAGES.values()):
+    for text in ("Anna said \u201cCome in.\u201d Ben replied \u201cNo.\u201d", *(text for text, _ in chain(*PASSAGES.values()))):
         edits = find_quotes(text)
         assert [each.name for each in find_tags(put_tags(text, edits))] == [each.name for each in edits], text
