@@ -67,7 +67,9 @@ def test_what_is_made_comes_into_view_and_stays_there(phone: Page) -> None:
 
 def test_the_menu_of_a_creation_opens_within_the_screen(phone: Page) -> None:
     go(phone, "shelf")
-    for card in phone.locator(".h-creation").all():
+    cards = phone.locator(".h-creation")
+    expect(cards).to_have_count(2)
+    for card in cards.all():
         card.locator(".h-menu > summary").click()
         menu = card.locator(".h-menu > div").bounding_box()
         assert menu is not None and menu["x"] >= 0 and menu["x"] + menu["width"] <= 390
