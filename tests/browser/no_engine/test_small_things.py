@@ -19,7 +19,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support import light_engine
 from tests.support.waiting import until
-from tests.support.window import drop, go, needs_chromium, open_page, pass_looks, shut_out, until_seen
+from tests.support.window import await_script, drop, go, needs_chromium, open_page, pass_looks, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -186,7 +186,7 @@ def test_a_sample_takes_no_script_away(page: Page, opened: tuple[Desk, str]) -> 
             box.press("x")  # whoever types on loses the note, not the chapter
             expect(told).to_have_count(0)
             page.reload()
-            page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+            await_script(page)
             earlier.click()
             expect(told.locator("span")).to_have_text("Your earlier text is back.")
         expect(box).to_have_value(chapter)
