@@ -132,6 +132,7 @@ def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page:
     expect(first).to_have_value("One was warm.")
     press(page, "Move down", rows(page).nth(0).locator("form"))
     expect(says).to_have_text("The part is moved down. What you typed in part 1 is kept: Edit shows it again.")
+    expect(page.get_by_role("button", name="Edit part 2")).to_be_focused()  # the list has the new order only once the script is checked
     press(page, "Edit part 3", page.locator("#h-parts"))
     expect(page.get_by_role("textbox", name="Words of part 3")).to_have_value("Three rained.")
     press(page, "Edit part 2", page.locator("#h-parts"))
