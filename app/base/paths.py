@@ -72,6 +72,11 @@ class Home:
         return self.root / "pronunciations.json"
 
     @property
+    def covers(self) -> Path:
+        """Pictures of the books that were spoken; made when the first one is put there."""
+        return self.root / "covers"
+
+    @property
     def verdicts(self) -> Path:
         return self.root / "verdicts"
 

@@ -30,30 +30,37 @@ PAGE = (
 )
 
 
-def package(pages: list[str], contents: str) -> str:
+def package(pages: list[str], contents: str, cover: bool = False) -> str:
     """The package document of EPUB 3 with a nav, or of EPUB 2 with an ncx."""
     newer = contents == "nav.xhtml"
     kind = 'properties="nav" media-type="application/xhtml+xml"' if newer else 'media-type="application/x-dtbncx+xml"'
     items = "".join(f'<item id="i{place}" href="{page}" media-type="application/xhtml+xml"/>' for place, page in enumerate(pages))
     spine = "".join(f'<itemref idref="i{place}"/>' for place in range(len(pages)))
+    drawn = '<item id="drawn" href="drawn.png" properties="cover-image" media-type="image/png"/>' if cover else ""
     listed = f'<item id="contents" href="{contents}" {kind}/>' if contents else ""
     toc = "" if newer else ' toc="contents"'
     return (
         '<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
         "<dc:title>The Ferry &amp; the Fjord</dc:title><dc:creator>A. Writer</dc:creator><dc:language>en-GB</dc:language></metadata>"
-        f"<manifest>{items}{listed}</manifest><spine{toc}>{spine}</spine></package>"
+        f"<manifest>{items}{listed}{drawn}</manifest><spine{toc}>{spine}</spine></package>"
     )
 
 
 def save_epub(
-    path: Path, pages: dict[str, str], contents: dict[str, str] | None, newer: bool = True, more: Mapping[str, str] = MappingProxyType({})
+    path: Path,
+    pages: dict[str, str],
+    contents: dict[str, str] | None,
+    newer: bool = True,
+    more: Mapping[str, str] = MappingProxyType({}),
+    cover: bytes = b"",
 ) -> Path:
-    """Write an EPUB. `pages`: bodies by name; `contents`: titles by where they lead, None for a book without a table; `more`: other files."""
+    """Write an EPUB. `pages`: bodies by name; `contents`: titles by where they lead, None for a book without a table; `more`: other files;
+    `cover`: a PNG."""
     name = "" if contents is None else "nav.xhtml" if newer else "toc.ncx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
         archive.writestr("META-INF/container.xml", CONTAINER)
-        archive.writestr("OEBPS/content.opf", package(list(pages), name))
+        archive.writestr("OEBPS/content.opf", package(list(pages), name, bool(cover)))
         if contents is not None:
             links = "".join(f'<li><a href="{place}">{title}</a></li>' for place, title in contents.items())
             points = "".join(
@@ -65,6 +72,8 @@ def save_epub(
             archive.writestr(f"OEBPS/{page}", PAGE.format(name=page, body=body))
         for place, words in more.items():
             archive.writestr(place, words)
+        if cover:
+            archive.writestr("OEBPS/drawn.png", cover)
     return path
 
 

@@ -259,6 +259,10 @@ class Shelf:
         )
         return next(iter(self._read_all(rows)), None)
 
+    def find_origin(self, job: str) -> str:
+        """Return the job that spoke a script first, before it was edited; the job itself where nothing was."""
+        return [job, *self._list_chain(job)][-1]
+
     def _list_chain(self, job: str) -> list[str]:
         """List the jobs from which one goes on, the last first."""
         sources, chain = self._read_sources(), list[str]()

@@ -1,5 +1,5 @@
-"""The book that the owner has open: its chapters, those that are ticked, who speaks in it, and what of it is spoken. The book itself is in memory alone:
-what is begun of it is jobs like any other, which are found again by a chapter's words."""
+"""The book that the owner has open: its chapters, those that are ticked, who speaks in it, and what of it is spoken. Its words are in memory alone: what
+is begun of it is jobs like any other, which are found again by a chapter's words; title, author, cover and order are kept for its audiobook."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import hashlib
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Final, Literal
+from typing import IO, Any, Final, Literal
 
+from app.base import atomic_write
 from app.base.sentence import say
 from app.base.trouble import BadRequest, Trouble
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import Actor, SpeechRequest
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
+from app.engine.speech.sound.audiobook import draw_cover
 from app.engine.speech.text.cast_script import keep_used, list_actors
 from app.engine.speech.text.cast_tags import NARRATOR
 from app.engine.speech.text.said_by import count_quotes, find_same, tag_chapter
@@ -34,6 +37,9 @@ VOICED_MOST: Final = 12
 SAVED: Final = "spoken_chapters"
 """The key of the settings that keeps which job spoke a chapter, by its words."""
 SAVED_MOST: Final = 2_000
+BOOKS: Final = "spoken_books"
+"""The key of the settings that keeps of what was spoken what its audiobook says, the last begun at the end."""
+BOOKS_MOST: Final = 40
 State = Literal["", "waits", "now", "done", "cut"]
 _STATES: Final[Mapping[str, State]] = {"queued": "waits", "running": "now", "stopped": "cut", "interrupted": "cut", "failed": "cut"}
 
@@ -114,7 +120,17 @@ class BookDesk:
         if self.voiced:
             asked = self._settle(asked)
         begun = self.jobs.begin_together([keep_used(dataclasses.replace(asked, text=text)) for text in scripts], OWNER)
-        self._remember(dict(zip((key_of(self.book.chapters[place]) for place in self.ticked), begun, strict=True)) if self.book else {})
+        if self.book:
+            self._remember(dict(zip((key_of(self.book.chapters[place]) for place in self.ticked), begun, strict=True)))
+            self._keep(self.book, {**self._list_places(), **dict(zip(begun, self.ticked, strict=True))})
+
+    def find_book(self, spoken: Sequence[Creation]) -> tuple[Book | None, dict[int, int]]:
+        """Return the book whose chapters all of these are, without its words where it is not open any more, and by number where in it each stands."""
+        jobs = {each.id: self.jobs.keeper.shelf.find_origin(each.job) for each in spoken}
+        for book, places in self._list_books() if jobs else ():
+            if {*jobs.values()} <= places.keys():
+                return book, {id_: places[job] for id_, job in jobs.items()}
+        return None, {}
 
     def _settle(self, asked: SpeechRequest) -> SpeechRequest:
         """Return what is asked for with a voice for each name, so that it does not hang on who else speaks in a chapter."""
@@ -158,6 +174,45 @@ class BookDesk:
         with contextlib.suppress(Trouble):  # then only a book that is opened again does not know of it
             self.jobs.settings.change(SAVED, {}, add)
 
+    def _keep(self, book: Book, places: Mapping[str, int]) -> None:
+        """Keep what the book's audiobook says, and which job spoke the chapter in which place, for when it is not open any more."""
+        cover, _ = draw_cover(book.cover)
+        folder, name = self.jobs.keeper.home.covers, hashlib.sha256(cover).hexdigest() if cover else ""
+        told = {"title": book.title, "author": book.author, "cover": name, "words": _hash(" ".join(map(key_of, book.chapters)))}
+
+        def add(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            others = [each for each in books if not told.items() <= each.items()]
+            before = next((each["jobs"] for each in books if each not in others), {})
+            return [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
+
+        with contextlib.suppress(Trouble, OSError):  # then its audiobook can only be saved while it is open
+            if cover:
+                with atomic_write.replacing(folder / name) as unfinished:
+                    unfinished.write_bytes(cover)
+            self.jobs.settings.change(BOOKS, [], add)
+            needed = {each["cover"] for each in self.jobs.settings.get(BOOKS)}
+            for each in folder.glob("*"):
+                if each.name not in needed:
+                    each.unlink()
+
+    def _list_books(self) -> Iterator[tuple[Book, Mapping[str, int]]]:
+        """Yield the open book, then those that were spoken, the last first; with each the places of its chapters by the jobs that spoke them."""
+        if self.book is not None:
+            yield self.book, self._list_places()
+        for kept in reversed(self.jobs.settings.get(BOOKS, [])):
+            cover = b""
+            if kept["cover"]:
+                with contextlib.suppress(OSError):
+                    cover = (self.jobs.keeper.home.covers / kept["cover"]).read_bytes()
+            yield Book((), kept["title"], kept["author"], cover=cover), kept["jobs"]
+
+    def _list_places(self) -> dict[str, int]:
+        return {job: place for place, job in enumerate(self._list_jobs()) if job}
+
 
 def key_of(chapter: Chapter) -> str:
-    return hashlib.sha256(chapter.script.encode()).hexdigest()[:32]
+    return _hash(chapter.script)
+
+
+def _hash(words: str) -> str:
+    return hashlib.sha256(words.encode()).hexdigest()[:32]

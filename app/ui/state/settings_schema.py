@@ -97,6 +97,19 @@ class ChaptersValues(TypedDict):
     seconds: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
 
 
+class BookValues(TypedDict):
+    """A book that was spoken: `book_desk.BOOKS`."""
+
+    title: Words
+    author: Words
+    cover: Annotated[str, Field(pattern=r"^[0-9a-f]*$")]
+    """Its file in the folder of covers is named so; empty: it has none."""
+    words: Words
+    """A hash of its chapters."""
+    jobs: dict[str, Annotated[int, Field(ge=0)]]
+    """The job that spoke a chapter leads to the chapter's place."""
+
+
 class BeforeValues(TypedDict, total=False):
     """What Speak and Paint held before a project was opened: `albums.exchange_work`."""
 
@@ -165,6 +178,7 @@ class SettingsValues(TypedDict, total=False):
     grid: GridValues
     chapters: ChaptersValues
     spoken_chapters: dict[str, Words]
+    spoken_books: list[BookValues]
     drafts: dict[str, Words | list[Words]]
     before: BeforeValues
     greeted: bool

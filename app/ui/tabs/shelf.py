@@ -224,8 +224,8 @@ def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
 
 
 def export_audiobook(desk: Desk, ids: Iterable[int], target: Path, title: str = "") -> None:
-    """Join spoken creations in their order, each a chapter. The cover is the picture that is selected with them; the open book lends
-    its own chapters its author, and title and cover where there are none."""
+    """Join spoken creations in their order, each a chapter. The cover is the picture that is selected with them; their book lends its author, and
+    title and cover where there are none."""
     spoken, drawn, book = choose_sounds(desk, ids)
     if not spoken:
         raise Trouble(say("shelf.no-chapters", "Nothing spoken is selected. Select the chapters of the audiobook."))
@@ -266,15 +266,14 @@ def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path
 
 
 def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes, Book | None]:
-    """Return the sounds among the selected creations in the order of the open book's chapters, else in the order they were first made; the picture,
-    if it is one; and the book, if all are of it."""
-    places, shelf = {each.creation: place for place, each in enumerate(desk.book.list_spoken()) if each.creation}, desk.keeper.shelf
+    """Return the sounds among the selected creations in the order of their book's chapters, else in the order they were first made; the picture, if
+    it is one; and the book, if all are of one."""
+    shelf = desk.keeper.shelf
     chosen = [each for each in map(shelf.get, ids) if each.path.is_file()]
-    in_book = all(each.id in places for each in chosen if is_heard(each.kind))
-    chosen.sort(key=lambda each: (places.get(each.id, -1) if in_book else 0, min([each.id, *(one.id for one in shelf.list_earlier(each))])))
-    pictures = [each for each in chosen if not is_heard(each.kind)]
-    cover = pictures[0].path.read_bytes() if len(pictures) == 1 else b""
-    return [each for each in chosen if is_heard(each.kind)], cover, desk.book.book if in_book else None
+    spoken, pictures = [each for each in chosen if is_heard(each.kind)], [each for each in chosen if not is_heard(each.kind)]
+    book, places = desk.book.find_book(spoken)
+    spoken.sort(key=lambda each: (places.get(each.id, 0), min([each.id, *(one.id for one in shelf.list_earlier(each))])))
+    return spoken, pictures[0].path.read_bytes() if len(pictures) == 1 else b"", book
 
 
 def name_file(path: Path, title: str, ending: str) -> str:

@@ -237,6 +237,8 @@ def test_one_card_stands_for_a_script_that_is_edited(database: Database, journal
     _, third = speak("The sea is hot.", job)
     assert list_all() == [third, stopped, other]
     assert [each.id for each in shelf.list_earlier(shelf.get(third))] == [second, first]
+    origin = shelf.get(first).job
+    assert [shelf.find_origin(shelf.get(each).job) for each in (third, first, other)] == [origin, origin, shelf.get(other).job]
     assert shelf.count_earlier(shelf.find(Search())) == {third: 2, stopped: 2, second: 1}
     assert list_all(words="cold") == [first], "what is looked for is found"
     assert list_all(words="sea") == [third, stopped]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from app.base.sentence import say
 from app.base.trouble import BadRequest, DiskFull, QueueFull
@@ -14,7 +16,8 @@ from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Step
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Actor, SpeechRequest
-from app.ui.state.book_desk import CHAPTERS_MOST, Spoken
+from app.ui.state import book_desk
+from app.ui.state.book_desk import BOOKS, CHAPTERS_MOST, Spoken
 from app.ui.state.desk import Desk
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import OWNER, Person
@@ -178,6 +181,21 @@ def test_a_book_that_is_opened_again_knows_what_of_it_is_spoken_and_by_whom(desk
         desk.book.open(file, "story.epub")
     assert [each.state for each in desk.book.list_spoken()] == ["done", "", "cut"], "a chapter that was written anew is not spoken"
     assert desk.book.ticked == (1, 2) and desk.book.voiced == ("Anna",)
+
+
+def test_of_books_that_were_spoken_the_last_are_kept_each_once(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book_desk, "BOOKS_MOST", 2)
+    jobs: list[str] = []
+    for number in (1, 2, 1, 3):
+        Image.new("RGB", (8, 8), (0, 60 * number, 0)).save(made := io.BytesIO(), "PNG")
+        page = {"a.xhtml": f"<h1>No. {number}</h1><p>It rained.</p>"}
+        with save_epub(tmp_path / "x", page, None, cover=made.getvalue()).open("rb") as file:
+            desk.book.open(file, "x.epub")
+        desk.book.begin(ASKED)
+        jobs.append(*desk.jobs.chapters.jobs)
+    kept = desk.settings.get(BOOKS)
+    assert [each["jobs"] for each in kept] == [{jobs[0]: 0, jobs[2]: 0}, {jobs[3]: 0}]
+    assert {each["cover"] for each in kept} == {each.name for each in desk.keeper.home.covers.iterdir()}
 
 
 def test_a_stopped_book_shows_the_chapter_that_ran_and_goes_on_as_a_whole(desk: Desk, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Chapters selected on the Shelf, joined in the order they were made, with the open book's title."""
+"""Chapters selected on the Shelf, joined in the order of their book, with its title, author and cover, also when it is not open any more."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from app.ui.tabs.shelf import name_chapter
 from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at
+
+PAGES = {"a.xhtml": "<h1>The Ferry</h1><p>It rained.</p>", "b.xhtml": "<h1>The Storm</h1><p>It blew.</p>"}
 
 
 @pytest.fixture
@@ -68,8 +70,7 @@ def test_what_is_selected_is_joined_in_the_order_it_was_made(desk: Desk, tmp_pat
 
 
 def test_chapters_keep_their_places_though_one_was_spoken_again(desk: Desk, tmp_path: Path) -> None:
-    pages = {"a.xhtml": "<h1>The Ferry</h1><p>It rained.</p>", "b.xhtml": "<h1>The Storm</h1><p>It blew.</p>"}
-    with save_epub(tmp_path / "x", pages, None).open("rb") as file:
+    with save_epub(tmp_path / "x", PAGES, None).open("rb") as file:
         desk.book.open(file, "x.epub")
     for _ in range(2):
         desk.book.begin(SpeechRequest("?"))
@@ -93,6 +94,56 @@ def test_chapters_keep_their_places_though_one_was_spoken_again(desk: Desk, tmp_
         assert told == ("The Storm", "The Ferry & the Fjord", "A. Writer", "2")
     assert page_of(desk).get("/hearth/export", params={"each": "exe", "ids": ids}).status_code == 400
     assert not any((desk.keeper.home.scratch / "uploads").glob("*"))
+
+
+def speak_backwards(desk: Desk) -> str:
+    """Begin the open book's chapters and keep a sound of each, the last one first; return what an export asks for."""
+    desk.book.begin(SpeechRequest("?"))
+    made = []
+    for place, job in enumerate(reversed(desk.jobs.chapters.jobs)):
+        made.append(keep_creation(desk, desk.keeper.journal.get(job).request, f"{place}.wav", job))
+        desk.keeper.journal.end(job, "finished")
+    return ",".join(str(each.id) for each in made)
+
+
+def draw(colour: tuple[int, int, int]) -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", (60, 90), colour).save(made, "PNG")
+    return made.getvalue()
+
+
+@pytest.mark.skipif(find_spec("av") is None, reason="an extra")
+def test_a_book_that_is_not_open_any_more_still_has_title_author_cover_and_order(tmp_path: Path) -> None:
+    import av
+
+    def save(ids: str) -> tuple[dict[str, str], list[str], list[tuple[int, int, int]]]:
+        (tmp_path / "made.m4b").write_bytes(page_of(desk).get("/hearth/export", params={"audiobook": "1", "ids": ids}).content)
+        with av.open(str(tmp_path / "made.m4b")) as opened:
+            covers = [next(opened.decode(each)).to_image() for each in opened.streams.video]
+            colours = [tuple(round(each / 10) * 10 for each in cover.getpixel((30, 45))) for cover in covers]
+            return dict(opened.metadata), [each["metadata"]["title"] for each in opened.chapters()], colours
+
+    with desk_at(tmp_path / "home") as desk:
+        with save_epub(tmp_path / "x", PAGES, None, cover=draw((200, 30, 30))).open("rb") as file:
+            desk.book.open(file, "x.epub")
+        ids = speak_backwards(desk)
+        desk.book.begin(SpeechRequest("?"))  # and once more, which is not spoken yet
+    with desk_at(tmp_path / "home") as desk:
+        told, chapters, covers = save(ids)
+        assert (told["title"], told["artist"]) == ("The Ferry & the Fjord", "A. Writer")
+        assert chapters == ["The Ferry", "The Storm"] and covers == [(200, 30, 30)]
+        with save_epub(tmp_path / "y", {"c.xhtml": "<h1>Home</h1><p>It snowed.</p>"}, None, cover=draw((30, 30, 200))).open("rb") as file:
+            desk.book.open(file, "y.epub")
+        other = speak_backwards(desk)
+        assert save(ids)[1:] == (["The Ferry", "The Storm"], [(200, 30, 30)]), "another one is open"
+        assert save(other)[1:] == (["Home"], [(30, 30, 200)])
+        desk.book.close()
+        told, chapters, covers = save(f"{other},{ids}")
+        assert "artist" not in told and chapters == ["The Storm", "The Ferry", "Home"] and not covers, "chapters of two books are of none"
+        for each in desk.keeper.home.covers.iterdir():
+            each.unlink()
+        told, _, covers = save(ids)
+        assert told["artist"] == "A. Writer" and not covers, "a cover that was deleted takes nothing else with it"
 
 
 def find_cover(data: bytes) -> bytes:
