@@ -52,7 +52,7 @@ def recording(tmp_path: Path) -> Path:
 
 
 def test_what_is_dictated_comes_into_the_script(page: Page, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HearingDesk, "hear", lambda self, sound: HEARD)
+    monkeypatch.setattr(HearingDesk, "hear", lambda self, sound, language: HEARD)
     script = page.locator("#speak-text textarea")
     script.fill("[S1] First of all.")
     unfold(page, "Dictate")

@@ -14,6 +14,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import MoonshineConfig, MoonshineForConditionalGeneration, WhisperConfig, WhisperForConditionalGeneration
 
 from app.base.paths import Home
+from app.engine.hearing.ears.encoder_decoder import SEVERAL_LANGUAGES
 from app.engine.models.catalog import BY_ID
 from tests.support.hub import cached
 
@@ -31,12 +32,13 @@ def save_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def save_whisper(folder: Path, seed: int = 0) -> Path:
+def save_whisper(folder: Path, seed: int = 0, several: bool = False) -> Path:
+    """`several`: it hears English and German, and has as many words as a Whisper of several languages."""
     tokenizer = save_tokenizer(folder)
     end = tokenizer.get_vocab_size() - len(ORDERS)
     torch.manual_seed(seed)
     config = WhisperConfig(
-        vocab_size=tokenizer.get_vocab_size(),
+        vocab_size=SEVERAL_LANGUAGES if several else tokenizer.get_vocab_size(),
         d_model=32,
         encoder_layers=1,
         decoder_layers=2,

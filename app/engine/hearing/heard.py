@@ -55,6 +55,8 @@ class Heard:
     model: str
     language: str = ""
     """The text that was meant is in this language, where it is known."""
+    spoken: str = ""
+    """The recogniser heard the most words in this language; empty: nobody spoke."""
 
     @property
     def text(self) -> str:
@@ -84,6 +86,7 @@ class _Stored(TypedDict):
     seconds: Annotated[float, Field(ge=0)]
     model: str
     language: NotRequired[str]
+    spoken: NotRequired[str]
 
 
 _STORED: Final = TypeAdapter(_Stored)
@@ -115,4 +118,4 @@ def find(path: Path) -> Heard | None:
     if not is_right(_STORED, values):
         return None
     words, meant = tuple(Word(**each) for each in values["words"]), tuple(Meant(**each) for each in values["meant"])
-    return Heard(words, meant, values["seconds"], values["model"], values.get("language", ""))
+    return Heard(words, meant, values["seconds"], values["model"], values.get("language", ""), values.get("spoken", ""))

@@ -15,6 +15,7 @@ from app.base.sentence import say
 from app.base.trouble import BadRequest
 from app.engine.hearing.heard import Heard, join_words
 from app.engine.hearing.heard import Word as HeardWord
+from app.engine.models.recognisers import LANGUAGES
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.subtitles import Cue
 from app.ui.access import uploads
@@ -33,8 +34,9 @@ SEGMENT_MOST_S: Final = 12.0
 
 
 class TranscriptionAsked(Asked):
-    """What a form says beside its file; the model is the best installed one, whichever it names."""
+    """What a form says beside its file; the model is the best installed one that hears the language, whichever it names."""
 
+    language: Word | None = None
     response_format: Word | None = None
     streams: bool = Field(False, alias="stream")
     granularities: list[Word] = Field(default_factory=list, alias="timestamp_granularities")
@@ -52,8 +54,8 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
     except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
         told = fault.detail if isinstance(fault, HTTPException) else str(fault)
         raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=told)) from fault
-    wanted = given.response_format or "json"
-    check(wanted, given.granularities, given.streams)
+    wanted, spoken = given.response_format or "json", (given.language or "").lower()
+    check(wanted, given.granularities, given.streams, spoken)
     if not isinstance(sent, UploadFile) or not data:
         raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")
     path = (await work(desk.make_upload_folder)) / "sound"
@@ -63,14 +65,16 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
             raise BadRequest(
                 say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file"
             )
-        task = await work(desk.hearing.begin, [path])
+        task = await work(desk.hearing.begin, [path], languages=[spoken])
         heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, name_store(path))
     finally:
         shutil.rmtree(path.parent, ignore_errors=True)
+    if spoken and heard.spoken not in ("", spoken):  # the recogniser's own list lacks it
+        raise no_such_language(spoken)
     return write(heard, wanted, given.granularities)
 
 
-def check(wanted: str, wishes: list[str], streams: bool) -> None:
+def check(wanted: str, wishes: list[str], streams: bool, spoken: str) -> None:
     """Raise a Trouble for what this API does not have."""
     if wanted not in FORMATS:
         words = say(
@@ -83,8 +87,15 @@ def check(wanted: str, wishes: list[str], streams: bool) -> None:
     if wishes and wanted != "verbose_json":
         words = say("api.granularity-format", "timestamp_granularities need response_format verbose_json.")
         raise BadRequest(words, field="timestamp_granularities")
+    if spoken and spoken not in LANGUAGES:
+        raise no_such_language(spoken)
     if streams:
         raise BadRequest(say("api.no-stream", "Transcriptions are not streamed. Leave stream out."), field="stream")
+
+
+def no_such_language(wanted: str) -> BadRequest:
+    words = say("api.language", "The language {wanted} is not supported. Use an ISO 639-1 code, such as en or de.", wanted=wanted)
+    return BadRequest(words, field="language")
 
 
 def write(heard: Heard, wanted: str, wishes: list[str]) -> Response:
@@ -97,7 +108,13 @@ def write(heard: Heard, wanted: str, wishes: list[str]) -> Response:
     usage = {"type": "duration", "seconds": round(heard.seconds)}
     if wanted == "json":
         return JSONResponse({"text": heard.text, "usage": usage})
-    told: dict[str, Any] = {"task": "transcribe", "duration": heard.seconds, "text": heard.text, "usage": usage}
+    told: dict[str, Any] = {
+        "task": "transcribe",
+        "language": LANGUAGES.get(heard.spoken, ""),
+        "duration": heard.seconds,
+        "text": heard.text,
+        "usage": usage,
+    }
     if "word" in wishes:
         told["words"] = [{"word": each.text, "start": each.begin_s, "end": each.end_s} for each in heard.words]
     if "segment" in wishes or not wishes:

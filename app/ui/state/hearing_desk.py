@@ -62,9 +62,9 @@ class HearingDesk:
         """Return where the times of a result's words are stored, in its job's folder."""
         return self.keeper.folder(creation.job) / f"words-{creation.id}{HEARD}"
 
-    def hear(self, sound: Path) -> Heard:
-        """Hear one sound and wait for it."""
-        return require_heard(self._wait(self.begin([sound])), name_store(sound))
+    def hear(self, sound: Path, language: str = "") -> Heard:
+        """Hear one sound and wait for it. `language`: what is said in it is in that, where it is known."""
+        return require_heard(self._wait(self.begin([sound], languages=[language])), name_store(sound))
 
     def _wait(self, task: str) -> Finished | Stopped | Failed | None:
         return next((event for event in self.keeper.follow(task) if isinstance(event, END)), None)
@@ -110,7 +110,7 @@ def require_recogniser(home: Home, languages: Iterable[str] = ()) -> Model:
         sentence = say_to_all(
             "hearing.none", "To hear what is said, Hearth needs a recogniser, and there is none yet. {advice}", advice=advice
         )
-    raise Trouble(sentence, cure=f"get:{offered}")
+    raise Trouble(sentence, cure=f"get:{offered}", field="language" if installed else "")
 
 
 def find_cues(result: Path, store: Path) -> list[Cue]:

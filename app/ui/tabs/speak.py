@@ -19,6 +19,7 @@ from app.engine.jobs.settings import SPEECH
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.engine.speech.text.cast_script import keep_used
+from app.engine.speech.text.likely_language import NAMES, choose_language
 from app.engine.speech.text.pronunciations import read_field, write_own
 from app.ui.state.desk import Desk
 from app.ui.state.person import NOBODY, OWNER, who
@@ -154,11 +155,11 @@ class SpeakTab:
         return gr.update(choices=voice_choices(self.desk, model), value=made.name), ""
 
     def dictate(self, spoken: str | None, text: str, request: gr.Request) -> tuple[Any, Any, str]:
-        """Add what is said in a recording to the script, and take the recording away."""
+        """Add what is said in a recording to the script, in whose language it is, and take the recording away."""
         if spoken is None:
             return gr.skip(), gr.skip(), ""
         try:
-            said = self.desk.hearing.hear(Path(spoken)).text
+            said = self.desk.hearing.hear(Path(spoken), choose_language(text, ("", *NAMES))).text
         except Trouble as trouble:
             return gr.skip(), gr.skip(), explain(trouble, request)
         return " ".join(each for each in (text.rstrip(), said) if each), None, ""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
+from transformers import WhisperForConditionalGeneration
+from transformers.models.whisper import tokenization_whisper
 
 from app.compat.planning.types import Choice
 from app.engine.hearing import heard
@@ -18,6 +22,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Adjusted, Event, Failed, Finished, Loading, Step, Stopped, Unloaded
 from app.engine.jobs.request import SpeechRequest
 from app.engine.jobs.tasks import Hear, TimedSentence
+from app.engine.models.recognisers import LANGUAGES
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
 from tests.engine.hearing.test_alignment import speak
@@ -97,6 +102,33 @@ def test_a_missing_one_is_offered(session: Session, noise: Path) -> None:
     assert isinstance(failed, Failed) and failed.cure == "get:whisper-base-en"
 
 
+@pytest.mark.parametrize("language", ["de", "en", ""])
+def test_whisper_is_told_the_language_or_tells_the_one_it_heard(
+    language: str, session: Session, noise: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete(save_whisper(folder := place_for(session.home, "whisper-small"), several=True))
+    tokenizer, begun, real = Tokenizer.from_file(str(folder / "tokenizer.json")), list[list[int]](), WhisperForConditionalGeneration.forward
+
+    def forward(self: WhisperForConditionalGeneration, **given: Any) -> Any:
+        begun.append(given["decoder_input_ids"][0].tolist())
+        return real(self, **given)
+
+    monkeypatch.setattr(WhisperForConditionalGeneration, "forward", forward)
+    store = noise.with_suffix(".heard")
+    run(session, Hear("whisper-small", (str(noise),), (str(store),), languages=(language,)), noise.parent / "job")
+    made = heard.find(store)
+    assert made is not None and made.spoken in ((language,) if language else ("en", "de")) and made.language == language
+    orders = [tokenizer.token_to_id(f"<|{each}|>") for each in ("startoftranscript", made.spoken, "transcribe", "notimestamps")]
+    assert begun[0] == orders[:1] and begun[1] == orders, "it looks who speaks, then begins to write"
+
+
+@pytest.mark.parametrize("model", MAKERS)
+def test_one_of_english_alone_says_so(model: str, session: Session, noise: Path) -> None:
+    hear(session, model, noise)
+    made = heard.find(noise.with_suffix(".heard"))
+    assert made is not None and made.spoken == "en"
+
+
 def test_stop_ends_it_after_a_stretch(session: Session, noise: Path) -> None:
     control = Control()
     control.stop()
@@ -116,7 +148,7 @@ def test_a_lack_of_memory_leads_to_a_safer_plan(session: Session, noise: Path, m
 
     real, faults = EncoderDecoder.hear, [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")]
 
-    def breaking(self: EncoderDecoder, samples: sound.Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:
+    def breaking(self: EncoderDecoder, samples: sound.Samples, text: str, language: str) -> tuple[list[Word], list[Meant], str]:
         if faults:
             raise faults.pop()
         return real(self, samples, text, language)
@@ -142,6 +174,11 @@ def test_damaged_files_are_heard_again(damage: str, tmp_path: Path) -> None:
     assert heard.find(tmp_path / "one") == whole and heard.find(tmp_path / "none") is None
     (tmp_path / "one").write_text(damage)
     assert heard.find(tmp_path / "one") is None
+
+
+def test_the_languages_are_those_that_whisper_names() -> None:
+    known = tokenization_whisper.LANGUAGES
+    assert dict(LANGUAGES) == {code: name for code, name in known.items() if code != "yue"}, "only its third large one hears Cantonese"
 
 
 def test_long_sounds_are_cut_in_pauses() -> None:

@@ -61,7 +61,7 @@ class Judge:
 
     def mark(self, samples: Samples, text: str) -> list[Mark]:
         with applied(self._plan):
-            ((_, words, meant),) = self._ear.hear(samples, 16_000, text)
+            ((_, words, meant, _),) = self._ear.hear(samples, 16_000, text)
         return mark(meant, " ".join(word.text for word in words), spell)
 
 

@@ -41,7 +41,7 @@ def test_words_and_their_times(trained_whisper: Path, tmp_path: Path) -> None:
     plan = decide(probe(), describe_need(BY_ID["whisper-tiny-en"]))
     listens = ear.load(trained_whisper, plan, "whisper-tiny-en")
     with applied(plan) as seam:
-        ((_, words, meant),) = listens.hear(np.concatenate(pieces), 16_000, " ".join(SENTENCES))
+        ((_, words, meant, _),) = listens.hear(np.concatenate(pieces), 16_000, " ".join(SENTENCES))
     assert seam.calls
     both: tuple[Sequence[Word | Meant], ...] = (words, meant)
     for found in both:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -38,16 +39,26 @@ def make_sound(seconds: float = 2.0, loud: float = 0.1) -> bytes:
     return file.getvalue()
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    place = home(tmp_path_factory.mktemp("home")).create()
+@contextmanager
+def open_desk(folder: Path) -> Iterator[Desk]:
+    place = home(folder).create()
     keeper = Keeper(place)
     yield Desk(keeper, Settings(place.settings))
     keeper.close()
 
 
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with open_desk(tmp_path_factory.mktemp("home")) as desk:
+        yield desk
+
+
 @pytest.fixture
 def client(desk: Desk) -> openai.AsyncOpenAI:
+    return connect(desk)
+
+
+def connect(desk: Desk) -> openai.AsyncOpenAI:
     app = Starlette(routes=api_openai.routes(desk))
 
     async def as_owner(scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +81,7 @@ async def test_every_format(desk: Desk, client: openai.AsyncOpenAI) -> None:
     assert plain.text.strip()
     assert (await create(file=sound, model=MODEL, response_format="text")) == f"{plain.text}\n"
     whole = await create(file=sound, model=MODEL, response_format="verbose_json", timestamp_granularities=["word", "segment"])
-    assert whole.text == plain.text and float(whole.duration) == pytest.approx(2.0)
+    assert whole.text == plain.text and whole.language == "english" and float(whole.duration) == pytest.approx(2.0)
     assert whole.words and whole.segments and whole.words[0].start == whole.segments[0].start
     assert "".join(each.word for each in whole.words) == re.sub(r"\s", "", plain.text)
     alone = await create(file=sound, model=MODEL, response_format="verbose_json", timestamp_granularities=["word"])
@@ -78,6 +89,33 @@ async def test_every_format(desk: Desk, client: openai.AsyncOpenAI) -> None:
     srt, vtt = [str(await create(file=sound, model=MODEL, response_format=each)) for each in ("srt", "vtt")]
     assert srt.startswith("1\n00:00:0") and " --> " in srt and vtt.startswith("WEBVTT\n\n00:00:0")
     assert not [*(desk.keeper.home.scratch / "uploads").glob("*")], "nothing that was sent stays"
+
+
+async def test_a_language_is_heard_or_refused_and_never_passed_over(tmp_path: Path) -> None:
+    with open_desk(tmp_path / "home") as desk:
+        await ask_for_languages(desk)
+
+
+async def ask_for_languages(desk: Desk) -> None:
+    complete(save_whisper(place_for(desk.keeper.home, MODEL)))
+    create, sound = connect(desk).audio.transcriptions.create, ("a.wav", make_sound())
+
+    async def refuse(language: str, said: str) -> None:
+        with pytest.raises(openai.BadRequestError, match=said) as refused:
+            await create(file=sound, model=MODEL, language=language)
+        assert refused.value.param == "language"
+
+    await refuse("German", "ISO 639-1")
+    await refuse("xx", "ISO 639-1")
+    await refuse("de", "hears English only")
+    assert (await create(file=sound, model=MODEL, language="en")).text.strip()
+    complete(save_whisper(place_for(desk.keeper.home, "whisper-small"), several=True))
+    for code, name in (("de", "german"), ("EN", "english")):
+        heard = await create(file=sound, model=MODEL, language=code, response_format="verbose_json")
+        assert heard.language == name and float(heard.duration) == pytest.approx(2.0)
+    found = await create(file=sound, model=MODEL, response_format="verbose_json")
+    assert found.language in ("german", "english")
+    await refuse("fr", "fr is not supported")
 
 
 def test_a_recording_becomes_a_clip_with_its_words(desk: Desk, tmp_path: Path) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import gradio as gr
+import pytest
 
+from app.engine.hearing.heard import Heard, Word
+from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.person import NOBODY, OWNER
 from app.ui.tabs import speak, speak_view
+from app.ui.tabs.shared_controls import JobTab
+from app.ui.tabs.speak_fields import KIND, build_fields
 from tests.support.cached_pockets import put_phonon
 from tests.support.guests import desk_at
 
@@ -20,6 +25,21 @@ def test_a_page_is_filled_with_what_was_saved_and_voices_that_are_gone_make_way(
         filled = refresh.fill()
     updates = [each for each in filled if isinstance(each, dict)]
     assert {each["value"] for each in updates} == {"", "starter-voice"} and "flac" in filled
+
+
+def test_what_is_dictated_is_heard_in_the_language_of_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def hear(self: HearingDesk, sound: Path, language: str) -> Heard:
+        told.append(language)
+        return Heard((Word("Ja.", 0.0, 0.5, 0.9),), (), 1.0, "whisper-small")
+
+    monkeypatch.setattr(HearingDesk, "hear", hear)
+    with desk_at(tmp_path / "home") as desk, gr.Blocks():
+        tab = speak.SpeakTab(desk, build_fields(desk, {}, False), JobTab(desk, KIND, False))
+        texts = ("", "Das ist nicht der Hund, und ich bin es auch nicht.", "\u5929\u6c14\u5f88\u597d\u3002", "It was the best of times.")
+        said = [tab.dictate("x.wav", text, gr.Request())[0] for text in texts]
+    assert told == ["", "de", "zh", "en"] and said == ["Ja.", *(f"{text} Ja." for text in texts[1:])]
 
 
 def test_what_a_voice_is_given_to_read_is_shown_before_it_speaks(tmp_path: Path) -> None:

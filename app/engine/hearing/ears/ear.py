@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,9 +53,10 @@ PAUSE_S: Final = 0.3
 class Listener(Protocol):
     """A loaded family of recognisers."""
 
-    def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:
+    def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant], str]:
         """Return the words in a stretch of sound of less than half a minute, and those of a text that is meant to be said in it, each with how
-        likely it is there; none of these where there is no text, nobody speaks, or it is too long. `language`: the text's; empty: not known."""
+        likely it is there; none of these where there is no text, nobody speaks, or it is too long; and the language that was heard, empty where nobody
+        speaks. `language`: the text's; empty: not known."""
 
     def place(self, samples: Samples, words: list[str], language: str) -> list[Word]:
         """Return when each of these words is said in such a stretch; none where nobody speaks, or it is too long."""
@@ -75,10 +77,11 @@ class Ear:
         for path, text, language, sentences, target, seconds in zip(
             task.sounds, texts, languages, known, task.stores, lasts_s, strict=True
         ):
-            words, meant = list[Word](), list[Meant]()
+            words, meant, spoken = list[Word](), list[Meant](), Counter[str]()
             looked = self.place(Path(path), sentences, language) if sentences else self.hear(*read(Path(path)), text, language)
-            for reached_s, more, told in looked:
+            for reached_s, more, told, found in looked:
                 words, meant = words + more, meant + told
+                spoken[found] += len(more)
                 elapsed_s = time.monotonic() - began_s
                 speed = (done_s + reached_s) / elapsed_s
                 left_s = max(0.0, total_s - done_s - reached_s)
@@ -87,20 +90,21 @@ class Ear:
                     yield Stopped((), elapsed_s)
                     return
             done_s += seconds
-            store(Heard(tuple(words), tuple(meant), seconds, self._name, language), Path(target))
+            ((most, _),) = spoken.most_common(1) or [("", 0)]
+            store(Heard(tuple(words), tuple(meant), seconds, self._name, language, most), Path(target))
         elapsed_s = time.monotonic() - began_s
         yield Finished(task.stores, elapsed_s, done_s / max(elapsed_s, 1e-6), "seconds", meter.read().highest_bytes, done_s)
 
-    def hear(self, samples: Samples, rate: int, text: str = "", language: str = "") -> Iterator[tuple[float, list[Word], list[Meant]]]:
-        """Yield for each stretch how many seconds are heard, and its words; where all is one stretch, those of a text that is meant, too."""
+    def hear(self, samples: Samples, rate: int, text: str = "", language: str = "") -> Iterator[tuple[float, list[Word], list[Meant], str]]:
+        """Yield for each stretch how many seconds are heard, its words, where all is one stretch those of a text that is meant, and the language."""
         heard = resample(samples, rate, RATE)
         pieces = cut_pieces(heard, RATE)
         for begin, end in pieces:
             piece, after_s = heard[begin:end], begin / RATE
-            words, meant = self._listener.hear(piece, text if len(pieces) == 1 else "", language)
-            yield end / RATE, _move(tighten(words, piece, RATE), after_s), _move(tighten(meant, piece, RATE), after_s)
+            words, meant, spoken = self._listener.hear(piece, text if len(pieces) == 1 else "", language)
+            yield end / RATE, _move(tighten(words, piece, RATE), after_s), _move(tighten(meant, piece, RATE), after_s), spoken
 
-    def place(self, path: Path, sentences: Sequence[TimedSentence], language: str) -> Iterator[tuple[float, list[Word], list[Meant]]]:
+    def place(self, path: Path, sentences: Sequence[TimedSentence], language: str) -> Iterator[tuple[float, list[Word], list[Meant], str]]:
         """Yield how many seconds are looked at, and the words of the sentences in them. As much of the sound is in memory as is looked at."""
         with open_sound(path) as sound:
             for some in gather(sentences):
@@ -113,7 +117,7 @@ class Ear:
                     piece = resample(samples, sound.samplerate, RATE)
                     said = [word for each in some for word in list_shown(each.text) if is_said(word)]
                     placed = _move(tighten(self._listener.place(piece, said, language), piece, RATE), begin / sound.samplerate)
-                yield end / sound.samplerate, fit(some, placed), []
+                yield end / sound.samplerate, fit(some, placed), [], language
 
     def adapt(self, plan: Plan) -> bool:
         """Tell whether the weights need not be loaded again."""

@@ -84,20 +84,20 @@ class EncoderDecoder:
         """The encoder makes this of silence, once that was needed."""
         self._most = int(getattr(model.config, family.most)) - PROMPT_MOST - 1
 
-    def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant]]:
+    def hear(self, samples: Samples, text: str, language: str) -> tuple[list[Word], list[Meant], str]:
         with torch.inference_mode():
             encoded = self._encode(samples)
             prompt = self._choose_prompt(encoded, language)
             if not prompt:
-                return [], []
+                return [], [], ""
             tokens, sure = self._write(encoded, prompt, len(samples) / RATE)
             words: list[Word] = []
             if tokens:
                 times_s = self._time(encoded, prompt, tokens, samples)
                 words = make_words(tokens, lambda part: str(self._tokenizer.decode(list(part), skip_special_tokens=True)), times_s, sure)
-            return words, self._weigh(
-                encoded, prompt, list_said(text), samples, join_words([word.text for word in words]), language or "en"
-            )
+            meant = self._weigh(encoded, prompt, list_said(text), samples, join_words([word.text for word in words]), language or "en")
+            several = self._orders is not None and bool(self._orders.languages)
+            return words, meant, self._tokenizer.id_to_token(prompt[1]).strip("<|>") if several else "en"
 
     def place(self, samples: Samples, words: list[str], language: str) -> list[Word]:
         with torch.inference_mode():
