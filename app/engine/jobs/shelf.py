@@ -51,8 +51,9 @@ class Search:
     """A guest's creations are looked for by this name; empty: everybody's are, which the owner alone sees."""
     album: int = 0
     tag: str = ""
+    since_s: float = 0.0
     until_s: float = 0.0
-    """Only what was made before that time is found."""
+    """Only what was made from the one time on, and before the other, is found."""
     latest: bool = False
     """Leave out what a script that was edited since has made: of those found, the newest whole result stands for it, and what somebody marked."""
     most: int = 200
@@ -183,6 +184,16 @@ class Shelf:
 
     def find(self, search: Search) -> list[Creation]:
         """Find creations, newest first."""
+        conditions, values = self._list_conditions(search)
+        query = f"SELECT * FROM creations WHERE {conditions} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
+        return self._read_all(self._db.query(query, *values, search.most, search.skip))
+
+    def count(self, search: Search) -> int:
+        """Count what is found, of all pages."""
+        conditions, values = self._list_conditions(search)
+        return int(self._db.query(f"SELECT COUNT(*) AS count FROM creations WHERE {conditions}", *values)[0]["count"])
+
+    def _list_conditions(self, search: Search) -> tuple[str, list[object]]:
         conditions, values = ["binned_s IS NOT NULL" if search.binned else "binned_s IS NULL"], list[object]()
         gallery = None if search.owner else self._gallery
         for term in search.words.replace("\0", " ").split():  # to SQLite a NUL is the end of what is looked for
@@ -195,9 +206,10 @@ class Shelf:
         if among is not None:
             conditions.append(AMONG)
             values.append(json.dumps(among))
-        if search.until_s:
-            conditions.append("created_s<?")
-            values.append(search.until_s)
+        for asked, limit in (("created_s>=?", search.since_s), ("created_s<?", search.until_s)):
+            if limit:
+                conditions.append(asked)
+                values.append(limit)
         for column, value in (("kind", search.kind), ("model", search.model), ("owner", search.owner)):
             if value:
                 conditions.append(f"{column}=?")
@@ -211,8 +223,7 @@ class Shelf:
             marked = gallery.list_marked() if gallery is not None and replaced else []
             conditions.append(f"(favourite=1 OR {AMONG} OR job NOT IN (SELECT value FROM json_each(?)))")
             values += [json.dumps(marked), json.dumps(replaced)]
-        query = f"SELECT * FROM creations WHERE {' AND '.join(conditions)} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
-        return self._read_all(self._db.query(query, *values, search.most, search.skip))
+        return " AND ".join(conditions), values
 
     def list_albums(self) -> list[Album]:
         """List the albums with how many of their creations are on the shelf, so without those in the bin."""

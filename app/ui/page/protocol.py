@@ -124,7 +124,7 @@ ROUTES: Final = (
     Address("hearth/window/{act}", "POST"),
     Address("hearth/greeting"),
     Address("hearth/greeting", "POST"),
-    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "until", "earlier")),
+    Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "since", "until", "earlier")),
     Address("hearth/shelf/empty", "POST"),
     Address("hearth/shelf/{id}/{act}", "POST"),
     Address("hearth/enlarge"),

@@ -648,6 +648,7 @@ interface KeptPartsView {
 interface ShelfView {
   creations: CreationView[];
   more: boolean;
+  count: number;
   models: NamedModelView[];
   albums: AlbumView[];
   tags: string[];

@@ -83,8 +83,9 @@ class SearchAsked(Asked):
     skip: Id = 0
     album: Id = 0
     tag: Word = ""
+    since: float = Field(0.0, ge=0, le=1e11)
     until: float = Field(0.0, ge=0, le=1e11)
-    """It counts seconds since 1970."""
+    """They count seconds since 1970."""
     earlier: Id = 0
     """It asks for what this creation's script made before it was edited."""
 
@@ -132,6 +133,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
         skip=asked.skip,
         album=asked.album,
         tag=asked.tag,
+        since_s=asked.since,
         until_s=asked.until,
         owner="" if person.owner else person.name,
         latest=asked.favourite is None and asked.binned is None and not (asked.album or asked.tag),
@@ -140,9 +142,10 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     found = shelf.list_earlier(desk.jobs.find_creation(asked.earlier, person)) if asked.earlier else shelf.find(wanted)
     earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}
     more, found = len(found) > PAGE, found[:PAGE]
+    count = len(found) if asked.earlier else shelf.count(wanted)
     if not person.owner:
         own: list[CreationView] = [{**creation_view(desk, each, spoken, earlier.get(each.id, 0)), **OF_THE_MACHINE} for each in found]
-        return JSONResponse(ShelfView(creations=own, more=more, models=[], albums=[], tags=[]))
+        return JSONResponse(ShelfView(creations=own, more=more, count=count, models=[], albums=[], tags=[]))
     gallery = desk.keeper.gallery
     marks = gallery.read_marks(found)
     creations = [creation_view(desk, each, spoken, earlier.get(each.id, 0), marks.get(each.id, NONE)) for each in found]
@@ -154,7 +157,9 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     kept: KeptPartsView = {"scripts": parts.scripts, "bytes": parts.bytes, "most_bytes": parts.most_bytes}
     before = (desk.settings.get("before") or {}).get("kept")
     tags = gallery.list_tags()[:TAGS_SHOWN]
-    return JSONResponse(ShelfView(creations=creations, more=more, models=models, kept=kept, albums=shelved, tags=tags, before=before))
+    return JSONResponse(
+        ShelfView(creations=creations, more=more, count=count, models=models, kept=kept, albums=shelved, tags=tags, before=before)
+    )
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:

@@ -71,6 +71,9 @@ def test_an_album_a_tag_and_a_name_find_a_creation(place: Place) -> None:
     assert place.found(words="nigh") == ["a cat", "an owl"]
     assert place.found(words="ni") == ["a cat", "an owl"]
     assert place.found(until_s=cat.created_s) == ["an owl", "a fox"]
+    assert place.found(since_s=owl.created_s) == ["a cat", "an owl"]
+    assert place.found(since_s=owl.created_s, until_s=cat.created_s) == ["an owl"]
+    assert place.shelf.count(Search(album=album, most=1)) == 2
     assert [(each.name, each.count) for each in place.gallery.list_albums()] == [("My novel", 2)]
     assert place.gallery.list_tags() == ["Night"]
     assert place.gallery.make_album("my NOVEL") == album

@@ -40,7 +40,10 @@ def test_what_is_put_on_a_creation_is_on_the_shelf(desk: Desk) -> None:
     assert (only["named"], only["tags"], only["albums"], only["width"]) == ("The cover", ["blue", "calm water"], [album], 8)
     assert found["albums"] == [{"id": album, "name": "Sea", "count": 1, "kept": False}] and set(found["tags"]) == {"blue", "calm water"}
     assert [each["id"] for each in page.get("/hearth/shelf", params={"words": "cover"}).json()["creations"]] == [boat]
-    assert not page.get("/hearth/shelf", params={"until": 1}).json()["creations"]
+    for asked in ({"until": 1}, {"since": 9e10}):
+        nothing = page.get("/hearth/shelf", params=asked).json()
+        assert not nothing["creations"] and nothing["count"] == 0
+    assert page.get("/hearth/shelf", params={"since": 1, "until": 9e10}).json()["count"] == 2
     assert page.post("/hearth/albums/burn", json={}).status_code == 404
     refused = page.post("/hearth/albums/put", json={"ids": ",".join(["1"] * 501), "album": album})
     assert refused.status_code == 409 and "at most 500" in refused.json()["trouble"]

@@ -309,6 +309,8 @@ class KeptPartsView(TypedDict):
 class ShelfView(TypedDict):
     creations: list[CreationView]
     more: bool
+    count: int
+    """So many are found, on all pages together."""
     models: list[NamedModelView]
     albums: list[AlbumView]
     tags: Sequence[str]

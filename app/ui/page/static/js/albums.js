@@ -156,7 +156,7 @@ export async function takeProject(shelf, file) {
   form.append("file", file);
   const answer = await fetch("hearth/project", { method: "POST", body: form, credentials: "same-origin" }), said = await answer.clone().json();
   if (await shelf.tell(answer)) return "";
-  await shelf.change({ album: said.album, words: "", kind: "", model: "", tag: "", until: "", favourite: false, binned: false });
+  await shelf.change({ album: said.album, words: "", kind: "", model: "", tag: "", since: "", until: "", favourite: false, binned: false });
   return said.note;
 }
 

@@ -11,8 +11,8 @@ import { sure } from "./sure.js";
 import { openTab } from "./tabs.js";
 import { gb, size, t, time } from "./words.js";
 
-const WAIT_MS = 180, DAY_MS = 86_400_000, WORDS_MOST = 300, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
-const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", until: "" };
+const WAIT_MS = 180, DAY_MS = 86_400_000, LAST_S = 1e11, WORDS_MOST = 300, FORMATS = ["wav", "flac", "mp3", "ogg", "opus", "aac"];
+const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", since: "", until: "" };
 /** @typedef {CreationView & { before?: boolean }} Creation before: what its script made earlier */
 /** @typedef {[label: string, run: string | (() => unknown), kind?: string]} Row of a menu: what it does, or the address of a file */
 const /** @type {Map<number, CreationView>} */ picked = new Map(); // id -> the creation
@@ -22,13 +22,24 @@ let timer = 0, /** @type {ShelfView | null} */ page = null, seen = "";
 
 const owner = () => Boolean(live.state.charts); // a guest sees what is theirs, and changes nothing here
 
+// Two days the other way round mean what lies between them. They change places once they are left: while a year is typed, it is the year 2 first.
+const days = () => (look.since && look.until ? [look.since, look.until].sort() : [look.since, look.until]);
+/** @param {string} day @param {number} later by so many days */
+const begins = (day, later) => {
+  const midnight = new Date(`${day}T00:00`);
+  midnight.setDate(midnight.getDate() + later); // some days have 23 hours
+  return Math.min(LAST_S, Math.max(1, midnight.getTime() / 1000));
+};
+
 const query = () => {
   const values = new URLSearchParams({ words: look.words, kind: look.kind, model: look.model, skip: String(look.skip) });
   if (look.favourite) values.set("favourite", "1");
   if (look.binned) values.set("binned", "1");
   if (look.album) values.set("album", String(look.album));
   if (look.tag) values.set("tag", look.tag);
-  if (look.until) values.set("until", String((new Date(`${look.until}T00:00`).getTime() + DAY_MS) / 1000));
+  const [since, until] = days();
+  if (since) values.set("since", String(begins(since, 0)));
+  if (until) values.set("until", String(begins(until, 1)));
   return values;
 };
 
@@ -67,13 +78,13 @@ const later = () => {
 /** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<div class="h-tools"><input type="search" class="h-field"><select class="h-field h-kind"></select><select class="h-field h-model-pick"></select>
-    <select class="h-field h-album-pick" hidden></select><label class="h-until"><span></span> <input type="date" class="h-field"></label>
+    <select class="h-field h-album-pick" hidden></select><span class="h-days"><label><span></span> <input type="date" max="9999-12-31" class="h-field"></label> <label><span></span> <input type="date" max="9999-12-31" class="h-field"></label></span>
     <label><input type="checkbox" class="h-fav"> <span></span></label><label><input type="checkbox" class="h-bin"> <span></span></label>
     <button type="button" class="h-chip h-empty-bin" hidden></button><button type="button" class="h-chip h-project" hidden></button><input type="file" accept=".zip" class="h-project-file" hidden></div>
     <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
     <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
-    <p class="h-trouble" role="alert" hidden></p><p class="h-heard" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
+    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-found" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
   search.setAttribute("aria-label", search.placeholder);
@@ -93,10 +104,15 @@ function frame(element) {
   const albums = element.querySelector(".h-album-pick");
   albums.setAttribute("aria-label", t("album.label", "Album"));
   albums.addEventListener("change", () => shelf.change({ album: Number(albums.value) }));
-  const until = element.querySelector(".h-until input");
+  const between = element.querySelector(".h-days"), [since, until] = between.querySelectorAll("input");
+  text(since.previousElementSibling, t("shelf.since", "from"));
+  since.setAttribute("aria-label", t("shelf.since-day", "Show what was made from this day on"));
   text(until.previousElementSibling, t("shelf.until", "up to"));
   until.setAttribute("aria-label", t("shelf.until-day", "Show what was made up to this day"));
-  until.addEventListener("change", () => shelf.change({ until: until.value }));
+  for (const each of [since, until]) each.addEventListener("change", () => shelf.change({ since: since.value, until: until.value }));
+  between.addEventListener("focusout", (/** @type {FocusEvent & { relatedTarget: Node | null }} */ { relatedTarget }) => {
+    if (!between.contains(relatedTarget)) [since.value, until.value] = [look.since, look.until] = days();
+  });
   for (const each of [models, favourite.parentElement, bin.parentElement, element.querySelector(".h-project")]) each.hidden = !owner();
   const file = element.querySelector(".h-project-file"), project = element.querySelector(".h-project");
   text(project, t("project.open", "Open a project file"));
@@ -121,7 +137,8 @@ export async function openProject(file) {
   const note = document.querySelector("#h-shelf .h-project-note");
   text(note, t("project.reading", "Reading {name}…", { name: file.name }));
   text(note, await takeProject(shelf, file));
-  for (const [field, value] of [["input[type=search]", ""], [".h-kind", ""], [".h-until input", ""]]) document.querySelector(`#h-shelf ${field}`).value = value;
+  for (const [field, value] of [["input[type=search]", ""], [".h-kind", ""]]) document.querySelector(`#h-shelf ${field}`).value = value;
+  for (const day of document.querySelectorAll("#h-shelf .h-days input")) day.value = "";
   for (const box of document.querySelectorAll("#h-shelf :is(.h-fav, .h-bin)")) box.checked = false;
 }
 
@@ -186,9 +203,10 @@ function draw() {
     models.value = look.model;
   }
   const none = !page.creations.length;
-  text(element.querySelector(".h-none"), !none ? "" : look.words || look.kind || look.model || look.favourite || look.album || look.tag || look.until
+  const narrowed = look.words || look.kind || look.model || look.favourite || look.album || look.tag || look.since || look.until;
+  text(element.querySelector(".h-none"), !none ? "" : narrowed
     ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
-  text(element.querySelector(".h-heard"), look.words && !none && !page.more ? t("shelf.found", "{n} {n:creation|creations} found", { n: page.creations.length }) : "");
+  text(element.querySelector(".h-found"), narrowed && !none ? t("shelf.found", "{n} {n:creation|creations} found", { n: page.count }) : "");
   const empty = element.querySelector(".h-empty-bin");
   empty.hidden = !look.binned || none;
   text(empty, t("shelf.empty-bin", "Empty bin"));
