@@ -188,6 +188,12 @@ class Shelf:
         query = f"SELECT * FROM creations WHERE {conditions} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
         return self._read_all(self._db.query(query, *values, search.most, search.skip))
 
+    def list_all(self, search: Search) -> list[tuple[int, str]]:
+        """List the number and kind of all that is found, of all pages, newest first."""
+        conditions, values = self._list_conditions(search)
+        rows = self._db.query(f"SELECT id, kind FROM creations WHERE {conditions} ORDER BY created_s DESC, id DESC", *values)
+        return [(row["id"], read_text(row["kind"])) for row in rows]
+
     def count(self, search: Search) -> int:
         """Count what is found, of all pages."""
         conditions, values = self._list_conditions(search)

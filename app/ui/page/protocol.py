@@ -126,6 +126,9 @@ ROUTES: Final = (
     Address("hearth/greeting", "POST"),
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "since", "until", "earlier")),
     Address("hearth/shelf/empty", "POST"),
+    Address(
+        "hearth/shelf/all", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "since", "until", "earlier")
+    ),
     Address("hearth/shelf/{id}/{act}", "POST"),
     Address("hearth/enlarge"),
     Address("hearth/enlarge/{act}", "POST", ("id", "times", "enlarger")),
@@ -169,7 +172,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/window/{act}": ("stay", "background", "quit"),
     "hearth/shelf/{id}/{act}": ("favourite", "plain", "delete", "restore", "reveal"),
     "hearth/enlarge/{act}": ("begin", "stop"),
-    "hearth/albums/{act}": ("make", "rename", "remove", "put", "take", "tag", "untag", "name", "keep", "open", "back"),
+    "hearth/albums/{act}": ("make", "rename", "remove", "put", "take", "tag", "untag", "name", "delete", "restore", "keep", "open", "back"),
     "hearth/models/{act}": (
         "get",
         "pause",

@@ -645,10 +645,20 @@ interface KeptPartsView {
   most_bytes: number;
 }
 
+interface PickedView {
+  id: number;
+  kind: string;
+}
+
+interface FoundView {
+  creations: PickedView[];
+}
+
 interface ShelfView {
   creations: CreationView[];
   more: boolean;
   count: number;
+  at_once: number;
   models: NamedModelView[];
   albums: AlbumView[];
   tags: string[];

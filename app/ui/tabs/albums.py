@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -21,6 +23,7 @@ from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.outward import public_name
+from app.engine.jobs.shelf import Shelf
 from app.engine.keeper.project_file import SUFFIX, Brought, read_project, write_project
 from app.ui.page.translate import language, translate
 from app.ui.state.asked import Asked, Id, Word
@@ -28,8 +31,8 @@ from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.state.settings_schema import SETTINGS
 
-MARKED_MOST: Final = 500
-"""So many creations may be put into an album, or tagged, at once."""
+AT_ONCE_MOST: Final = 2000
+"""So many creations may be exported, put into an album, tagged or moved at once: as many as the chapters of a book."""
 TAGS_MOST: Final = 20
 WORK: Final = ("drafts", "speak", "paint")
 """A project is an album that keeps these of the window's settings: script, cast and its voices, prompt, and how each is made."""
@@ -50,6 +53,7 @@ class ProjectAsked(Asked):
 class Deed:
     """What is to be done with which creations."""
 
+    shelf: Shelf
     gallery: Gallery
     creations: list[Creation]
     album: int
@@ -63,6 +67,12 @@ class Deed:
     def tag(self) -> None:
         tags = [each for each in (" ".join(word.split()) for word in self.value.replace("，", ",").split(",")) if each]
         self.gallery.tag(self.creations, tags[:TAGS_MOST])
+
+    def move(self, move: Callable[[Shelf, int], None], to_bin: bool) -> None:
+        with saying_what_stays():
+            for each in self.creations:
+                if each.binned != to_bin:
+                    move(self.shelf, each.id)
 
     def name(self) -> None:
         for each in self.creations[:1]:
@@ -78,7 +88,23 @@ ACTIONS: Final[Mapping[str, Callable[[Deed], int | None]]] = {
     "tag": Deed.tag,
     "untag": lambda deed: deed.gallery.untag(deed.creations, deed.value),
     "name": Deed.name,
+    "delete": lambda deed: deed.move(Shelf.delete, to_bin=True),
+    "restore": lambda deed: deed.move(Shelf.restore, to_bin=False),
 }
+
+
+@contextmanager
+def saying_what_stays() -> Iterator[None]:
+    """Raise a Trouble for a file that cannot be moved."""
+    try:
+        yield
+    except OSError as fault:
+        words = say(
+            "shelf.not-moved",
+            "The file could not be moved: {fault}. Close it in other programs, check its folder, and try again.",
+            fault=os.strerror(fault.errno) if fault.errno else type(fault).__name__,
+        )
+        raise Trouble(words) from fault
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -102,17 +128,21 @@ def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
     if action is None:
         return Response(status_code=404)
     ids = [int(each) for each in asked.ids.split(",") if each.isascii() and each.isdecimal() and len(each) < 19]
-    if len(ids) > MARKED_MOST:
+    refuse_many(ids)
+    made = action(Deed(desk.keeper.shelf, desk.keeper.gallery, [desk.keeper.shelf.get(each) for each in ids], asked.album, asked.value))
+    return JSONResponse({"album": made or asked.album})
+
+
+def refuse_many(ids: Sized) -> None:
+    if len(ids) > AT_ONCE_MOST:
         raise Trouble(
             say(
                 "album.many",
-                "These are {count} {count:creation|creations}; at most {most} can be changed at once. Select fewer.",
+                "These are {count} {count:creation|creations}; at most {most} can be used or changed at once. Select fewer.",
                 count=len(ids),
-                most=MARKED_MOST,
+                most=AT_ONCE_MOST,
             )
         )
-    made = action(Deed(desk.keeper.gallery, [desk.keeper.shelf.get(each) for each in ids], asked.album, asked.value))
-    return JSONResponse({"album": made or asked.album})
 
 
 def open_work(desk: Desk, album: int) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -39,18 +38,16 @@ from app.engine.speech.sound.sound import Chapter
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.view_types.live import MadeView
-from app.ui.page.view_types.making import AlbumView, CreationView, KeptPartsView, NamedModelView, OwnerOnlyView, ShelfView
+from app.ui.page.view_types.making import AlbumView, CreationView, FoundView, KeptPartsView, NamedModelView, OwnerOnlyView, ShelfView
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route, route
-from app.ui.state.person import who
+from app.ui.state.person import Person, who
 from app.ui.tabs import albums, enlarge
 from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 TAGS_SHOWN: Final = 200
-ZIP_MOST: Final = 2000
-"""As many as the chapters of a book."""
 CHAPTER_LETTERS: Final = 80
 TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
@@ -114,6 +111,7 @@ def guest_routes(desk: Desk) -> list[Route]:
 def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
+        owner_route(desk, "/hearth/shelf/all", list_all, schema=SearchAsked),
         *guest_routes(desk),
         owner_route(desk, "/hearth/export", export, schema=ExportAsked),
         *albums.routes(desk),
@@ -121,9 +119,8 @@ def routes(desk: Desk) -> list[Route]:
     ]
 
 
-def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
-    spoken, person = language(request), who(request)
-    wanted = Search(
+def read_search(asked: SearchAsked, person: Person) -> Search:
+    return Search(
         asked.words,
         asked.kind,
         asked.model,
@@ -138,6 +135,17 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
         owner="" if person.owner else person.name,
         latest=asked.favourite is None and asked.binned is None and not (asked.album or asked.tag),
     )
+
+
+def list_all(desk: Desk, request: Request, asked: SearchAsked) -> Response:
+    """Name all that is found, of all pages, so that it can be selected."""
+    found = desk.keeper.shelf.list_all(read_search(asked, who(request)))
+    return JSONResponse(FoundView(creations=[{"id": id_, "kind": kind} for id_, kind in found]))
+
+
+def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
+    spoken, person = language(request), who(request)
+    wanted, most = read_search(asked, person), albums.AT_ONCE_MOST
     shelf = desk.keeper.shelf
     found = shelf.list_earlier(desk.jobs.find_creation(asked.earlier, person)) if asked.earlier else shelf.find(wanted)
     earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}
@@ -145,7 +153,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     count = len(found) if asked.earlier else shelf.count(wanted)
     if not person.owner:
         own: list[CreationView] = [{**creation_view(desk, each, spoken, earlier.get(each.id, 0)), **OF_THE_MACHINE} for each in found]
-        return JSONResponse(ShelfView(creations=own, more=more, count=count, models=[], albums=[], tags=[]))
+        return JSONResponse(ShelfView(creations=own, more=more, count=count, at_once=most, models=[], albums=[], tags=[]))
     gallery = desk.keeper.gallery
     marks = gallery.read_marks(found)
     creations = [creation_view(desk, each, spoken, earlier.get(each.id, 0), marks.get(each.id, NONE)) for each in found]
@@ -158,7 +166,9 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     before = (desk.settings.get("before") or {}).get("kept")
     tags = gallery.list_tags()[:TAGS_SHOWN]
     return JSONResponse(
-        ShelfView(creations=creations, more=more, count=count, models=models, kept=kept, albums=shelved, tags=tags, before=before)
+        ShelfView(
+            creations=creations, more=more, count=count, at_once=most, models=models, kept=kept, albums=shelved, tags=tags, before=before
+        )
     )
 
 
@@ -167,15 +177,8 @@ def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
     action = ACTIONS.get(asked.act) if person.owner or asked.act in OF_GUESTS else None
     if action is None or not (person.owner or desk.jobs.made(asked.id, person)):
         return Response(status_code=404)
-    try:
+    with albums.saying_what_stays():
         action(desk.keeper.shelf, asked.id)
-    except OSError as fault:
-        words = say(
-            "shelf.not-moved",
-            "The file could not be moved: {fault}. Close it in other programs, check its folder, and try again.",
-            fault=os.strerror(fault.errno) if fault.errno else type(fault).__name__,
-        )
-        raise Trouble(words) from fault
     return JSONResponse({})
 
 
@@ -189,7 +192,8 @@ def empty_bin(desk: Desk, request: Request) -> Response:
 def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     """Send the selected creations as one zip, with a text of the settings beside each if that is asked for, or, of speech, one audiobook, one MP3 or a
     zip of chapters; it is deleted once it is sent."""
-    ids, title = [int(each) for each in asked.ids.split(",")[:ZIP_MOST] if ID.fullmatch(each)], asked.title.strip()[:TITLE_MOST]
+    ids, title = [int(each) for each in asked.ids.split(",") if ID.fullmatch(each)], asked.title.strip()[:TITLE_MOST]
+    albums.refuse_many(ids)
     target = desk.make_upload_folder() / ("hearth.zip" if asked.audiobook is None else "audiobook.m4b")
     try:
         if asked.mp3 is not None:

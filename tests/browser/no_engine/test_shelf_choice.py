@@ -1,4 +1,4 @@
-"""What is chosen of the Shelf: by days, with words."""
+"""What is chosen of the Shelf: by days, with words; and all of it at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
+from app.ui.tabs import albums
+from app.ui.tabs.shelf import PAGE
 from tests.support.both_servers import keep_creation
 from tests.support.window import go, needs_chromium, open_page, shut_out
 
@@ -67,3 +69,46 @@ def test_two_days_stand_in_one_line_of_a_phone(browser: Browser, address: str) -
         first, second = (days.nth(place).bounding_box() for place in range(2))
         assert first and second and first["y"] == second["y"] and second["x"] + second["width"] <= 390
         assert not shut_out(page)
+
+
+def test_all_of_an_album_is_selected_exported_tagged_and_moved(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what is on no page yet, in as many steps as it takes."""
+    desk = opened[0]
+    made = [keep_creation(desk, PictureRequest(f"boat {place}"), f"{place}.png") for place in range(PAGE + 2)]
+    desk.keeper.gallery.put(made, desk.keeper.gallery.make_album("Boats"))
+    monkeypatch.setattr(albums, "AT_ONCE_MOST", 50)
+    go(page, "shelf")
+    page.locator(".h-album-pick").select_option("Boats (62)")
+    cards, picked, every = page.locator("#h-shelf .h-creation"), page.locator("#h-shelf .h-picked"), page.locator("#h-shelf .h-pick-all")
+    expect(cards).to_have_count(PAGE)
+    every.get_by_role("button", name="Select all 62").press("Enter")
+    expect(picked.locator("p[role=status]")).to_have_text("62 selected")
+    expect(every).to_be_hidden()
+    expect(picked.get_by_role("button", name="Select none")).to_be_focused()
+    links = picked.locator(".h-zip")
+    expect(links).to_have_text(["Export 1 to 50 of 62 as a zip", "Export 51 to 62 of 62 as a zip"])
+    sent = [links.nth(place).get_attribute("href") or "" for place in range(2)]
+    assert sorted(id_ for each in sent for id_ in each.partition("ids=")[2].split(",")) == sorted(str(each.id) for each in made)
+    picked.get_by_role("button", name="Add tags").click()
+    page.keyboard.type("fleet")
+    page.keyboard.press("Enter")
+    expect(page.locator(".h-tag-row button")).to_have_text("fleet")
+    assert {desk.keeper.gallery.read_marks(made)[each.id].tags for each in made} == {("fleet",)}
+    cards.first.get_by_role("checkbox").uncheck()
+    expect(every.get_by_role("button", name="Select all 62")).to_be_visible()
+    picked.get_by_role("button", name="Delete 61").click()
+    expect(cards).to_have_count(1)
+    expect(picked).to_be_hidden()
+    page.get_by_role("button", name="Undo").click()
+    expect(cards).to_have_count(PAGE)
+    every.get_by_role("button", name="Select all 62").click()
+    picked.get_by_role("button", name="Delete 62").click()
+    expect(page.locator("#h-shelf .h-none")).to_have_text("No matching creations.")
+    expect(every).to_be_hidden()
+    page.locator("#h-shelf .h-bin").check()
+    every.get_by_role("button", name="Select all 62").click()
+    picked.get_by_role("button", name="Restore 62").click()
+    expect(page.locator("#h-shelf .h-none")).to_have_text("No matching creations.")
+    assert not any(desk.keeper.shelf.get(each.id).binned for each in made)

@@ -12,7 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Shelf
 from app.ui.state.desk import Desk
+from app.ui.tabs import albums
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at
 from tests.ui.tabs.test_audiobook_export import page_of
@@ -45,8 +47,8 @@ def test_what_is_put_on_a_creation_is_on_the_shelf(desk: Desk) -> None:
         assert not nothing["creations"] and nothing["count"] == 0
     assert page.get("/hearth/shelf", params={"since": 1, "until": 9e10}).json()["count"] == 2
     assert page.post("/hearth/albums/burn", json={}).status_code == 404
-    refused = page.post("/hearth/albums/put", json={"ids": ",".join(["1"] * 501), "album": album})
-    assert refused.status_code == 409 and "at most 500" in refused.json()["trouble"]
+    refused = page.post("/hearth/albums/put", json={"ids": ",".join(["1"] * 2001), "album": album})
+    assert refused.status_code == 409 and "at most 2000" in refused.json()["trouble"]
 
 
 def test_an_album_keeps_the_work_and_gives_it_back(desk: Desk) -> None:
@@ -70,3 +72,31 @@ def test_an_export_says_of_each_file_how_it_was_made(desk: Desk) -> None:
     assert plain.namelist() == [boat.path.name] and told.namelist() == [boat.path.name, f"{boat.path.name}.txt"]
     said = told.read(f"{boat.path.name}.txt").decode()
     assert "Name: The cover" in said and "a boat" in said and "seed: 7" in said and "negative: fog" in said
+
+
+def test_all_that_is_found_is_named_moved_and_never_cut_without_a_word(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = page_of(desk)
+    boat, word = keep_creation(desk, PictureRequest("a boat"), "b.png"), keep_creation(desk, SpeechRequest("[S1] A boat."), "a.wav")
+    keep_creation(desk, PictureRequest("a cat"), "c.png")
+    found = page.get("/hearth/shelf/all", params={"words": "boat", "skip": 60}).json()
+    assert found == {"creations": [{"id": word.id, "kind": "speech"}, {"id": boat.id, "kind": "picture"}]}
+    ids = f"{boat.id},{word.id}"
+    for _ in range(2):  # what is in the bin stays as it is
+        do(page, "delete", ids=ids)
+        assert page.get("/hearth/shelf", params={"binned": "1"}).json()["count"] == 2
+    assert desk.keeper.shelf.get(boat.id).path.name == boat.path.name
+    do(page, "restore", ids=ids)
+    assert page.get("/hearth/shelf").json()["count"] == 3
+    monkeypatch.setattr(albums, "AT_ONCE_MOST", 1)
+    refused = page.get(f"/hearth/export?ids={ids}")
+    assert refused.status_code == 409 and "at most 1 can be used" in refused.json()["trouble"]
+
+
+def test_a_creation_that_cannot_be_moved_says_why(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, boat = page_of(desk), keep_creation(desk, PictureRequest("a boat"), "b.png")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "in use")
+
+    monkeypatch.setattr(Shelf, "_move", refuse)
+    assert "could not be moved" in do(page, "delete", ids=f"{boat.id}")["trouble"]

@@ -306,11 +306,24 @@ class KeptPartsView(TypedDict):
     most_bytes: int
 
 
+class PickedView(TypedDict):
+    """A creation that is selected without being on the page."""
+
+    id: int
+    kind: str
+
+
+class FoundView(TypedDict):
+    creations: list[PickedView]
+
+
 class ShelfView(TypedDict):
     creations: list[CreationView]
     more: bool
     count: int
     """So many are found, on all pages together."""
+    at_once: int
+    """So many can be exported or changed with one request."""
     models: list[NamedModelView]
     albums: list[AlbumView]
     tags: Sequence[str]

@@ -9,15 +9,25 @@ const NEW = "new", TAGS = 12;
 
 /**
  * What the Shelf shows, how it is shown anew, and where a refusal is told.
- * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, tell: (answer: Response) => Promise<string>, picked: Map<number, CreationView> }} Shelf
+ * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, tell: (answer: Response) => Promise<string>, picked: Map<number, Picked> }} Shelf
+ * @typedef {PickedView & Partial<CreationView>} Picked more is known of it if it was on a page
  */
 
-/** @param {Shelf} shelf @param {string} name @param {{ ids?: Iterable<number>, album?: number, value?: string }} [with_] */
+/** Ask for something to be done; with more ids than go at once, in several requests. @param {Shelf} shelf @param {string} name @param {{ ids?: Iterable<number>, album?: number, value?: string }} [with_] */
 async function deed(shelf, name, { ids = [], album = 0, value = "" } = {}) {
-  const answer = await post(`hearth/albums/${name}`, { ids: [...ids].join(), album, value });
-  const said = await answer.clone().json().catch(() => ({}));
-  return (await shelf.tell(answer)) ? null : said;
+  const left = [...ids];
+  for (;;) {
+    const answer = await post(`hearth/albums/${name}`, { ids: left.splice(0, shelf.page().at_once).join(), album, value });
+    const said = await answer.clone().json().catch(() => ({}));
+    if (await shelf.tell(answer)) return null;
+    if (!left.length) return said;
+  }
 }
+
+/** Put creations into the bin. @param {Shelf} shelf @param {number[]} ids */
+export const bin = (shelf, ids) => deed(shelf, "delete", { ids });
+/** Take them out of it. @param {Shelf} shelf @param {number[]} ids */
+export const restore = (shelf, ids) => deed(shelf, "restore", { ids });
 
 /**
  * Ask for a few words in place, under what was pressed. Esc takes them back; what is refused stays to be mended.

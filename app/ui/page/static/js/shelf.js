@@ -1,5 +1,5 @@
 // Shelf: search as you type, one page at a time, by day.
-import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, takeProject } from "./albums.js";
+import { bin, drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, restore, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { enlargeActs, enlargeButton, listEnlarging } from "./enlarge.js";
 import { changeByWords, startFrom } from "./force.js";
@@ -15,7 +15,7 @@ const WAIT_MS = 180, DAY_MS = 86_400_000, LAST_S = 1e11, WORDS_MOST = 300, FORMA
 const look = { words: "", kind: "", model: "", favourite: false, binned: false, skip: 0, album: 0, tag: "", since: "", until: "" };
 /** @typedef {CreationView & { before?: boolean }} Creation before: what its script made earlier */
 /** @typedef {[label: string, run: string | (() => unknown), kind?: string]} Row of a menu: what it does, or the address of a file */
-const /** @type {Map<number, CreationView>} */ picked = new Map(); // id -> the creation
+const /** @type {Map<number, import("./albums.js").Picked>} */ picked = new Map(); // id -> the creation
 const /** @type {Map<number, CreationView[]>} */ unfolded = new Map(); // id -> what its script made before it was edited
 let /** @type {number[]} */ deleted = []; // ids since the tab was opened; Undo restores them all
 let timer = 0, /** @type {ShelfView | null} */ page = null, seen = "";
@@ -83,7 +83,7 @@ function frame(element) {
     <button type="button" class="h-chip h-empty-bin" hidden></button><button type="button" class="h-chip h-project" hidden></button><input type="file" accept=".zip" class="h-project-file" hidden></div>
     <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
-    <div class="h-picked" hidden><a class="h-chip h-zip" download="hearth.zip"></a><a class="h-chip h-told" download="hearth.zip"></a><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
+    <p class="h-chips h-pick-all"></p><div class="h-picked" hidden><div class="h-chips h-exports"></div><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
     <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-found" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
@@ -96,11 +96,11 @@ function frame(element) {
   const models = element.querySelector(".h-model-pick");
   models.setAttribute("aria-label", t("shelf.model", "Model"));
   models.addEventListener("change", () => ((look.model = models.value), (look.skip = 0), refresh()));
-  const [favourite, bin] = [element.querySelector(".h-fav"), element.querySelector(".h-bin")];
+  const [favourite, binned] = [element.querySelector(".h-fav"), element.querySelector(".h-bin")];
   text(favourite.nextElementSibling, t("shelf.favourites", "favourites"));
-  text(bin.nextElementSibling, t("shelf.bin", "bin"));
+  text(binned.nextElementSibling, t("shelf.bin", "bin"));
   favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
-  bin.addEventListener("change", () => ((look.binned = bin.checked), (look.skip = 0), refresh()));
+  binned.addEventListener("change", () => ((look.binned = binned.checked), (look.skip = 0), refresh()));
   const albums = element.querySelector(".h-album-pick");
   albums.setAttribute("aria-label", t("album.label", "Album"));
   albums.addEventListener("change", () => shelf.change({ album: Number(albums.value) }));
@@ -113,7 +113,7 @@ function frame(element) {
   between.addEventListener("focusout", (/** @type {FocusEvent & { relatedTarget: Node | null }} */ { relatedTarget }) => {
     if (!between.contains(relatedTarget)) [since.value, until.value] = [look.since, look.until] = days();
   });
-  for (const each of [models, favourite.parentElement, bin.parentElement, element.querySelector(".h-project")]) each.hidden = !owner();
+  for (const each of [models, favourite.parentElement, binned.parentElement, element.querySelector(".h-project")]) each.hidden = !owner();
   const file = element.querySelector(".h-project-file"), project = element.querySelector(".h-project");
   text(project, t("project.open", "Open a project file"));
   project.addEventListener("click", () => file.click());
@@ -127,7 +127,7 @@ function frame(element) {
     await tell(await post("hearth/shelf/empty"));
     undoable([]);
     await refresh();
-    follow(bin, empty);
+    follow(binned, empty);
   });
 }
 
@@ -162,7 +162,8 @@ function undoable(ids, from) {
   undo.addEventListener("click", async () => {
     const back = deleted;
     undoable([]);
-    for (const id of back) await act(id, "restore");
+    await restore(shelf, back);
+    await refresh();
     follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
   });
   follow(undo, from);
@@ -189,6 +190,24 @@ async function act(id, name) {
   }
   if (name === "restore" && deleted.includes(id)) undoable([]);
   await refresh();
+}
+
+/** @param {typeof bin | typeof restore} move */
+async function movePicked(move) {
+  const from = document.activeElement, ids = [...picked.keys()];
+  if (await move(shelf, ids)) {
+    picked.clear();
+    undoable(move === bin ? [...deleted, ...ids] : [], from);
+  }
+  await refresh();
+}
+
+// All that is found, of all pages.
+async function pickAll() {
+  const from = document.activeElement, { creations } = await ask(`hearth/shelf/all?${query()}`);
+  for (const each of creations) picked.set(each.id, page?.creations.find(({ id }) => id === each.id) ?? picked.get(each.id) ?? each);
+  draw();
+  follow(document.querySelector("#h-shelf .h-marks .h-chips button:last-child"), from);
 }
 
 function draw() {
@@ -247,16 +266,35 @@ const dayOf = ({ created_s }) => {
   return made.toLocaleDateString(document.documentElement.lang, { dateStyle: "full" });
 };
 
+// A zip holds as many as go at once; of more, each part has a link.
+/** @param {HTMLElement} element */
+function drawExports(element) {
+  const ids = [...picked.keys()], most = page?.at_once ?? ids.length, drawn = ids.join();
+  if (element.dataset.drawn === drawn) return;
+  element.dataset.drawn = drawn;
+  element.replaceChildren();
+  for (let begin = 0; begin < ids.length; begin += most) {
+    const part = ids.slice(begin, begin + most).join(), of = { n: ids.length, from: begin + 1, to: Math.min(begin + most, ids.length) }, whole = ids.length <= most;
+    const [link, told] = ["h-zip", "h-told"].map((kind) => el(`<a class="h-chip ${kind}" download="hearth.zip"></a>`));
+    link.href = `hearth/export?ids=${part}`;
+    text(link, whole ? t("shelf.export", "Export {n} as a zip", of) : t("shelf.export-part", "Export {from} to {to} of {n} as a zip", of));
+    told.href = `hearth/export?settings=1&ids=${part}`;
+    text(told, whole ? t("shelf.export-told", "Export with settings") : t("shelf.export-told-part", "Export {from} to {to} with settings", of));
+    element.append(link, told);
+  }
+}
+
 function zip() {
-  const link = document.querySelector("#h-shelf .h-zip"), ids = [...picked.keys()].join();
-  link.href = `hearth/export?ids=${ids}`;
-  text(link, t("shelf.export", "Export {n} as a zip", { n: picked.size }));
-  const told = document.querySelector("#h-shelf .h-told");
-  told.href = `hearth/export?settings=1&ids=${ids}`;
-  text(told, t("shelf.export-told", "Export with settings"));
+  drawExports(document.querySelector("#h-shelf .h-exports"));
+  const all = document.querySelector("#h-shelf .h-pick-all"), { creations = [], count = 0 } = page ?? {};
+  all.hidden = !owner() || !count || (picked.size >= count && creations.every(({ id }) => picked.has(id)));
+  if (!all.firstElementChild) all.append(makeButton("", pickAll, "h-chip"));
+  text(all.firstElementChild, t("shelf.pick-all", "Select all {n}", { n: count }));
   document.querySelector("#h-shelf .h-picked").hidden = !picked.size;
-  const pair = [...picked.values()].filter((each) => each.kind === "picture" && !each.gone);
-  drawPicked(document.querySelector("#h-shelf .h-marks"), shelf, pair.length === 2 && picked.size === 2 ? [[t("shelf.compare", "Compare"), () => showPair(pair[0], pair[1])]] : []);
+  const pair = /** @type {CreationView[]} */ ([...picked.values()].filter((each) => each.kind === "picture" && each.url && !each.gone));
+  const /** @type {[string, () => unknown][]} */ deeds = pair.length === 2 && picked.size === 2 ? [[t("shelf.compare", "Compare"), () => showPair(pair[0], pair[1])]] : [];
+  deeds.push(look.binned ? [t("shelf.restore-n", "Restore {n}", { n: picked.size }), () => movePicked(restore)] : [t("shelf.delete-n", "Delete {n}", { n: picked.size }), () => movePicked(bin)]);
+  drawPicked(document.querySelector("#h-shelf .h-marks"), shelf, deeds);
   for (const box of document.querySelectorAll("#h-shelf .h-pick input")) box.checked = picked.has(box.closest(".h-creation").each?.id);
   const book = document.querySelector("#h-shelf .h-audiobook"), mp3 = document.querySelector("#h-shelf .h-mp3"), hint = document.querySelector("#h-shelf .h-cover");
   const sounds = [...picked.values()].filter((each) => each.kind === "speech").length, pictures = picked.size - sounds;
