@@ -43,7 +43,6 @@ class Album:
 
     id: int
     name: str
-    count: int
     drafts: dict[str, Any]
 
 
@@ -81,12 +80,8 @@ class Gallery:
 
     def list_albums(self) -> list[Album]:
         """List all by name."""
-        rows = self._db.query(
-            "SELECT albums.id, name, drafts, COUNT(marks.id) AS count FROM albums"
-            " LEFT JOIN marks ON kind='album' AND value=CAST(albums.id AS TEXT) WHERE typeof(name)='text'"
-            " GROUP BY albums.id ORDER BY name COLLATE NOCASE, albums.id"
-        )
-        return [Album(row["id"], str(row["name"]), row["count"], _read_drafts(row["drafts"])) for row in rows]
+        rows = self._db.query("SELECT id, name, drafts FROM albums WHERE typeof(name)='text' ORDER BY name COLLATE NOCASE, id")
+        return [Album(row["id"], str(row["name"]), _read_drafts(row["drafts"])) for row in rows]
 
     def get_album(self, id_: int) -> Album:
         found = next((each for each in self.list_albums() if each.id == id_), None)

@@ -14,7 +14,7 @@ import time
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.base import atomic_write
@@ -231,8 +231,8 @@ class Shelf:
             values += [json.dumps(marked), json.dumps(replaced)]
         return " AND ".join(conditions), values
 
-    def list_albums(self) -> list[Album]:
-        """List the albums with how many of their creations are on the shelf, so without those in the bin."""
+    def list_albums(self) -> list[tuple[Album, int]]:
+        """List the albums, each with how many of their creations are on the shelf, so without those in the bin."""
         if self._gallery is None:
             return []
         members = self._gallery.list_members()
@@ -243,7 +243,7 @@ class Shelf:
             )
         }
         counts = Counter(album for album, (id_, _) in members if id_ in there)
-        return [replace(each, count=counts[each.id]) for each in self._gallery.list_albums()]
+        return [(each, counts[each.id]) for each in self._gallery.list_albums()]
 
     def count_earlier(self, creations: Sequence[Creation]) -> dict[int, int]:
         """Count for each creation the results that its script had before it was edited; none for one that has none."""

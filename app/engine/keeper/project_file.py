@@ -26,7 +26,7 @@ from app.base.stored_json import is_right
 from app.base.trouble import BadRequest, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation, RunSummary
-from app.engine.jobs.gallery import NAME_MOST, TAG_MOST, Gallery
+from app.engine.jobs.gallery import NAME_MOST, NONE, TAG_MOST, Gallery, Marks
 from app.engine.jobs.journal import Job
 from app.engine.jobs.outward import public_name, strip_paths
 from app.engine.jobs.owners import OWNER
@@ -48,6 +48,8 @@ FILE_BYTES: Final = (4 << 30) - 1
 PACKED_TIMES, PACKED_BYTES = 8, 64 << 20
 """A file may become this many times as large, and this many bytes more: Hearth packs nothing but the list."""
 CREATIONS_MOST, VOICES_MOST = 2000, 200
+LEFT_NAMED_MOST: Final = 10
+"""So many of those that stay out are named."""
 SIDE_MOST: Final = 16_384
 LONGEST_S: Final = 86_400.0
 PICTURE: Final = "png"
@@ -103,10 +105,53 @@ class Brought:
     notes: tuple[Sentence, ...]
 
 
+def _explain_stay(creation: Creation) -> Sentence | None:
+    """Return why a project cannot hold a creation; None: it can."""
+    if creation.condition:
+        return (
+            say("shelf.missing", "file missing") if creation.condition == "missing" else say("shelf.foreign", "changed by another program")
+        )
+    if not creation.settings or not _is_readable(creation):
+        return say("project.why-settings", "settings cannot be read")
+    if _ending(creation) not in ((PICTURE,) if creation.request.kind == "picture" else CODINGS):
+        return say("project.why-file", "a file of another kind")
+    return None
+
+
+def explain_left_out(shelf: Shelf, gallery: Gallery, album_id: int) -> Sentence | None:
+    """Say which creations of an album its project leaves out, and why; None: it has all."""
+    found = shelf.find(Search(album=album_id, most=-1))
+    left = [(each, why) for each in found if (why := _explain_stay(each)) is not None]
+    if not left:
+        return None
+    marks = gallery.read_marks([each for each, _ in left])
+    names = [
+        say("project.left-one", "{name} ({why})", name=_name(each, marks.get(each.id, NONE)), why=why)
+        for each, why in left[:LEFT_NAMED_MOST]
+    ]
+    if more := len(left) - len(names):
+        names.append(say("project.left-more", "{count} more", count=more))
+    return say(
+        "project.left-out",
+        "{count} of {total} {total:creation|creations} {count:is|are} not in the file: {names}.",
+        count=len(left),
+        total=len(found),
+        names=tuple(names),
+    )
+
+
+def _name(creation: Creation, marks: Marks) -> str:
+    return f"“{marks.title or ' '.join(creation.text.split())[:NAME_MOST] or creation.path.name}”"
+
+
+def _ending(creation: Creation) -> str:
+    return creation.path.suffix.lower().lstrip(".")
+
+
 def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, target: Path) -> str:
     """Write an album as one file; return its name. Paths of this computer stay out, and so does what is typed elsewhere."""
     album = gallery.get_album(album_id)
-    found = [each for each in shelf.find(Search(album=album_id, most=CREATIONS_MOST + 1)) if not each.condition and each.settings]
+    found = [each for each in shelf.find(Search(album=album_id, most=-1)) if _explain_stay(each) is None]
     if len(found) > CREATIONS_MOST:
         raise Trouble(
             say(
@@ -117,16 +162,13 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
         )
     found.sort(key=lambda each: each.created_s)
     work = _publish_work(home, album.drafts) if album.drafts else None
-    used = _list_voices(home, work, [each.request for each in found if _is_readable(each)])
+    used = _list_voices(home, work, [each.request for each in found])
     marks = gallery.read_marks(found)
     creations, files = list[StoredCreation](), dict[str, Path]()
     for place, each in enumerate(found):
-        ending = each.path.suffix.lower().lstrip(".")
-        if not _is_readable(each) or ending not in ((PICTURE,) if each.request.kind == "picture" else CODINGS):
-            continue  # it could not be taken in
         own = marks.get(each.id)
         stored = StoredCreation(
-            file=f"creations/{place:04}.{ending}",
+            file=f"creations/{place:04}.{_ending(each)}",
             request=strip_paths(each.settings),
             model=public_name(each.model)[:200],
             seconds=each.seconds,

@@ -24,7 +24,7 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.shelf import Shelf
-from app.engine.keeper.project_file import SUFFIX, Brought, read_project, write_project
+from app.engine.keeper.project_file import SUFFIX, Brought, explain_left_out, read_project, write_project
 from app.ui.page.translate import language, translate
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
@@ -120,6 +120,9 @@ def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
     if asked.act == "keep":
         desk.keeper.gallery.keep_drafts(asked.album, {name: desk.settings.get(name, {}) for name in WORK})
         return JSONResponse({"album": asked.album})
+    if asked.act == "left":
+        left = explain_left_out(desk.keeper.shelf, desk.keeper.gallery, asked.album)
+        return JSONResponse({"album": asked.album, "note": translate(left, language(request)) if left else ""})
     if asked.act == "open":
         return JSONResponse({"album": asked.album, "drafts": open_work(desk, asked.album)})
     if asked.act == "back":

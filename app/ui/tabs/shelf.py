@@ -159,7 +159,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     creations = [creation_view(desk, each, spoken, earlier.get(each.id, 0), marks.get(each.id, NONE)) for each in found]
     models: list[NamedModelView] = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in shelf.list_models()]
     shelved: list[AlbumView] = [
-        {"id": each.id, "name": each.name, "count": each.count, "kept": bool(each.drafts)} for each in shelf.list_albums()
+        {"id": each.id, "name": each.name, "count": count, "kept": bool(each.drafts)} for each, count in shelf.list_albums()
     ]
     parts = desk.keeper.measure_parts()
     kept: KeptPartsView = {"scripts": parts.scripts, "bytes": parts.bytes, "most_bytes": parts.most_bytes}

@@ -30,6 +30,7 @@ def test_a_project_is_saved_opened_and_left_again(page: Page, opened: tuple[Desk
     file = tmp_path / saving.value.suggested_filename
     saving.value.save_as(file)
     assert file.name == "Sea.hearth.zip"
+    expect(page.locator(".h-project-note")).to_contain_text("1 of 2 creations is not in the file: “")
     (tmp_path / "odd.zip").write_bytes(b"?")
     page.set_input_files(".h-project-file", tmp_path / "odd.zip")
     expect(page.locator("#h-shelf .h-trouble")).to_contain_text("odd.zip is no project")

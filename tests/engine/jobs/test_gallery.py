@@ -74,7 +74,7 @@ def test_an_album_a_tag_and_a_name_find_a_creation(place: Place) -> None:
     assert place.found(since_s=owl.created_s) == ["a cat", "an owl"]
     assert place.found(since_s=owl.created_s, until_s=cat.created_s) == ["an owl"]
     assert place.shelf.count(Search(album=album, most=1)) == 2
-    assert [(each.name, each.count) for each in place.gallery.list_albums()] == [("My novel", 2)]
+    assert [(each.name, count) for each, count in place.shelf.list_albums()] == [("My novel", 2)]
     assert place.gallery.list_tags() == ["Night"]
     assert place.gallery.make_album("my NOVEL") == album
     place.gallery.take([owl], album)
@@ -138,15 +138,15 @@ def test_marks_of_another_creation_with_the_same_number_are_not_taken_for_its_ow
     assert place.found(album=album) == place.found(words="reyn") == ["a fox"]
     place.database.write("UPDATE creations SET created_s=created_s+1")  # as of another one, after the list was lost
     assert place.found(album=album) == place.found(words="reyn") == []
-    assert [each.count for each in place.shelf.list_albums()] == [0]
+    assert [count for _, count in place.shelf.list_albums()] == [0]
 
 
 def test_an_album_counts_what_is_on_the_shelf(place: Place) -> None:
     fox, owl = place.keep("a fox"), place.keep("an owl")
     place.gallery.put([fox, owl], place.gallery.make_album("animals"))
-    assert [each.count for each in place.shelf.list_albums()] == [2]
+    assert [count for _, count in place.shelf.list_albums()] == [2]
     place.shelf.delete(fox.id)
-    assert [each.count for each in place.shelf.list_albums()] == [1]
+    assert [count for _, count in place.shelf.list_albums()] == [1]
 
 
 def test_the_version_before_opens_the_same_home(place: Place, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_damaged_gallery_is_made_anew_from_its_rows_and_backups(place: Place) 
         place.home.gallery.with_name(f"{place.home.gallery.name}{side}").unlink(missing_ok=True)
     place.home.gallery.write_bytes(b"no database at all" * 500)
     again = Gallery(lambda: open_gallery(place.home))
-    assert [(each.name, each.count) for each in again.list_albums()] == [("foxes", 1)]
+    assert [each.name for each in again.list_albums()] == ["foxes"]
     assert again.read_marks([fox])[fox.id].albums
     assert any("albums" in str(each) for each in notices.list_notices()) and [*place.home.root.glob("gallery.sqlite3.*.damaged")]
     again.close()

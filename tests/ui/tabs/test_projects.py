@@ -242,3 +242,24 @@ def test_a_foreign_projects_settings_are_judged_when_it_is_opened(desks: tuple[D
     mine.settings.put({"speak": {}, "paint": {}})
     page_of(mine).post("/hearth/albums/open", json={"album": answer["album"]})
     assert mine.settings.get("paint")["steps"] == 7 and not {"speed", "voice"} & mine.settings.get("speak").keys()
+
+
+def test_what_stays_out_is_named_with_its_reason(desks: tuple[Desk, Desk]) -> None:
+    desk = desks[0]
+    album = make_project(desk)
+
+    def told() -> str:
+        return str(page_of(desk).post("/hearth/albums/left", json={"album": album}).json()["note"])
+
+    assert told() == ""
+    made = [keep_creation(desk, PictureRequest(text), f"{text}.png") for text in ("a fox", "an owl", "a cat")]
+    made.append(keep_creation(desk, SpeechRequest("[S1] Hello."), "hello.png"))
+    desk.keeper.gallery.put(made, album)
+    made[0].path.unlink()
+    made[1].path.write_bytes(b"longer or shorter")
+    desk.keeper.database.write("UPDATE creations SET request='{}' WHERE id=?", made[2].id)
+    for words in ("4 of 6 creations are not in the file", "“a fox” (file missing)", "“an owl” (changed by another program)"):
+        assert words in told()
+    assert "“a cat” (settings cannot be read)" in told() and "(a file of another kind)" in told()
+    with zipfile.ZipFile(io.BytesIO(save(desk, album))) as bundle:
+        assert len([each for each in bundle.namelist() if each.startswith("creations/")]) == 2

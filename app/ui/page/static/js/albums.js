@@ -113,6 +113,7 @@ export function drawAlbum(bar, shelf) {
   save.href = `hearth/project?${new URLSearchParams({ album: String(album.id) })}`;
   save.title = t("project.save-how", "With its creations, and of a project the script, the cast, its voices and the settings: to be opened on another computer.");
   text(save, t("project.save", "Save as one file"));
+  save.addEventListener("click", async () => text(document.querySelector("#h-shelf .h-project-note"), (await deed(shelf, "left", { album: album.id }))?.note ?? ""));
   bar.querySelector(".h-chips").append(save);
   add(t("album.remove", "Remove album"), async () => {
     if (!(await sure(t("album.sure", "Remove the album “{name}”? Its creations stay on the shelf; drafts that are kept in it go.", { name: album.name }), t("album.remove", "Remove album")))) return;
