@@ -13,7 +13,7 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.cli.job import add_job_options, read_settings, read_text, run_job
 from app.engine.jobs.request import Lora, PictureRequest
-from app.engine.jobs.settings import PICTURES
+from app.engine.jobs.settings import HIRES_TIMES, PICTURES
 from app.engine.models.model import ModelSettings
 from app.engine.models.on_disk import find_model
 
@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
         guide=resolve(args.guide),
         reference=resolve(args.reference),
         loras=tuple(map(parse_lora, args.lora)),
-        **read_settings(args, PICTURES),
+        **({"upscale": HIRES_TIMES} if args.hires else {}) | read_settings(args, PICTURES),
     )
     if args.output is not None:
         require_png(args.output)

@@ -171,14 +171,16 @@ def test_3_a_lora_by_its_trigger(page: Page, opened: Open) -> None:
 def test_4_hires(page: Page, opened: Open) -> None:
     page.fill("#paint-prompt textarea", "a boat")
     unfold(page, "Settings")
-    choose(page, "#paint-upscale", "2x")
+    times = page.locator("#paint-upscale input[type=number]")
+    expect(times).to_have_value("1")
     page.locator("#paint-hires input").check()
+    expect(times).to_have_value("1.5")
     job = paint(page, opened)
-    assert job["request"]["hires"] and job["request"]["upscale"] == 2
+    assert job["request"]["hires"] and job["request"]["upscale"] == 1.5
     (made,) = results(opened, job)
-    assert pixels(made).shape == (2 * SIDE, 2 * SIDE, 3)
+    assert pixels(made).shape == (SIDE * 3 // 2, SIDE * 3 // 2, 3)
     page.locator("#paint-hires input").uncheck()
-    choose(page, "#paint-upscale", "1x")
+    expect(times).to_have_value("1")
 
 
 def test_5_a_picture_is_painted_on_from_its_result(page: Page, opened: Open) -> None:
@@ -281,7 +283,7 @@ def test_10_the_gallery_exports_and_a_picture_of_his_gives_its_settings(page: Pa
     told.add_text(
         "parameters",
         "a lighthouse <lora:ink:0.7>\nNegative prompt: fog\nSteps: 4, Sampler: Euler a, CFG scale: 6, Seed: 77, Size: 64x64, "
-        "Model hash: 6ce0161689, Model: dreamy, Denoising strength: 0.4, Clip skip: 2, Hires upscale: 3, Hires upscaler: R-ESRGAN 4x+, Version: v1.10.1",
+        "Model hash: 6ce0161689, Model: dreamy, Denoising strength: 0.4, Clip skip: 2, Hires upscale: 1.5, Hires upscaler: R-ESRGAN 4x+, Version: v1.10.1",
     )
     his.save(tmp_path / "his.png", pnginfo=told)
     go(page, "paint")
@@ -292,4 +294,4 @@ def test_10_the_gallery_exports_and_a_picture_of_his_gives_its_settings(page: Pa
     asked = job["request"]
     assert Path(asked["model"]).name == "dreamy.safetensors" and [Path(each["path"]).name for each in asked["loras"]] == ["ink.safetensors"]
     assert (asked["seed"], asked["steps"], asked["scheduler"], asked["hires"], asked["hires_strength"]) == (77, 4, "Euler a", True, 0.4)
-    assert pixels(results(opened, job)[0]).shape == (3 * SIDE, 3 * SIDE, 3)
+    assert pixels(results(opened, job)[0]).shape == (SIDE * 3 // 2, SIDE * 3 // 2, 3)

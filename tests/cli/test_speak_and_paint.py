@@ -227,6 +227,21 @@ def test_what_is_no_size_gets_a_sentence(size: str) -> None:
         parse_size(size)
 
 
+@pytest.mark.parametrize(
+    ("words", "times"), [(("--hires",), 1.5), (("--hires", "--upscale", "2"), 2), (("--hires", "--upscale", "2.25"), 2.25), ((), 1)]
+)
+def test_hires_enlarges_by_itself(words: tuple[str, ...], times: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[PictureRequest]()
+
+    def keep(request: PictureRequest, *_: Any) -> int:
+        asked.append(request)
+        return job.FINISHED
+
+    monkeypatch.setattr(paint, "run_job", keep)
+    assert main(["paint", "a boat", "--home", str(tmp_path / "home"), *words]) == job.FINISHED
+    assert [(each.upscale, each.hires) for each in asked] == [(times, bool(words))]
+
+
 def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["speak", "[S1] a", "--home", str(tmp_path / "file" / "home")]) == job.TROUBLE

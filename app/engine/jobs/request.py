@@ -276,7 +276,8 @@ class PictureRequest:
     """The picture is repainted where the mask is white."""
     strength: float = 0.6
     loras: tuple[Lora, ...] = ()
-    upscale: int = 1
+    upscale: float = 1
+    """It is saved so many times as large."""
     enlarger: str = STARTER_ENLARGER
     """This network enlarges it: the starter's, or one of the owner's by name or path; empty: a formula does."""
     hires: bool = False
@@ -373,7 +374,7 @@ class PictureRequest:
         return self.width, self.height
 
     @property
-    def larger(self) -> int:
+    def larger(self) -> float:
         """How many times as large it is painted over; 1: it is not."""
         return self.upscale if self.hires and not self.mask else 1
 
@@ -446,6 +447,8 @@ def to_json(request: Request) -> dict[str, Any]:
     for lora in values.get("loras", ()):
         if not lora["word"]:
             del lora["word"]
+    if values.get("upscale") in (1, 2, 3, 4):
+        values["upscale"] = int(values["upscale"])
     return {name: value for name, value in values.items() if name not in LATER or value != LATER[name]}
 
 

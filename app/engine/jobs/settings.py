@@ -15,6 +15,8 @@ from app.engine.jobs.schedulers import NAMES
 SEED_LIMIT: Final = 2**32
 HIRES_STRENGTH: Final = 0.35
 """So much of an enlarged picture is painted anew, where nothing else is asked for: more changes what it shows."""
+HIRES_TIMES: Final = 1.5
+"""So many times as large hires makes a picture, where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +150,15 @@ PICTURES: Final = _by_name(
     Setting("seed", _SEED, say("paint.seed", "Seed"), kept="nowhere", **_SEEDS),
     Setting("batch", say_to_all("setting.batch", "number of pictures"), say("paint.batch", "Pictures"), range=(1, 16), whole=True, slider=(1, 8, 1),
             option=say("usage.paint-batch", "how many pictures; the seed goes up by 1 for each")),
-    Setting("upscale", say_to_all("setting.upscale", "upscale"), say("paint.upscale", "Upscale"), range=(1, 4), whole=True,
-            choices={1: "1x", 2: "2x", 3: "3x", 4: "4x"}, option=say("usage.paint-upscale", "how many times larger the picture is saved")),
+    Setting("upscale", say_to_all("setting.upscale", "upscale"), say("paint.upscale", "Upscale"),
+            say("paint.upscale-how", "How many times as large; 1 leaves it as it is."), range=(1, 4), slider=(1, 4, 0.25),
+            option=say("usage.paint-upscale", "how many times as large the picture is saved, 1 to 4")),
     Setting("enlarger", say_to_all("setting.enlarger", "enlarger"), say("paint.enlarger", "Enlarger"),
             say("paint.enlarger-how", "What Upscale enlarges by."), choices=ENLARGERS, open=True,
             option=say("usage.paint-enlarger", "by which network --upscale enlarges; Hearth's own without it")),
-    Setting("hires", say_to_all("setting.hires", "added detail"), say("paint.hires", "Add detail when upscaling"),
-            say("paint.hires-how", "Paints over the enlarged picture, which takes longer."),
-            option=say("usage.paint-hires", "paint over the enlarged picture, which adds detail")),
+    Setting("hires", say_to_all("setting.hires", "added detail"), say("paint.hires", "Hires: paint small, enlarge, paint over"),
+            say("paint.hires-how", "A larger picture with more detail. It takes longer."),
+            option=say("usage.paint-hires", "paint small, enlarge (1.5 times without --upscale) and paint over, which adds detail")),
     Setting("hires_strength", say_to_all("setting.hires-strength", "strength of the added detail"),
             say("paint.hires-strength", "How much detail to add"), say("paint.hires-strength-how", "Above 0.5 it changes what the picture shows."),
             range=(0.01, 1.0), slider=(0.05, 1.0, 0.05),

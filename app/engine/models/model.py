@@ -10,7 +10,7 @@ from app.compat.planning.memory_formulas import BYTES
 from app.compat.planning.types import ModelPart, Need, Quantised
 from app.engine.jobs.request import KindName
 from app.engine.models.model_names import word_name
-from app.engine.models.painted_tiles import find_tile
+from app.engine.models.painted_tiles import find_larger, find_tile
 from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
@@ -199,7 +199,7 @@ def list_sources(model: Model, quantised: Quantised = "none") -> tuple[Source, .
 
 
 def describe_need(
-    model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None, larger: int = 1
+    model: Model, *, width: int | None = None, height: int | None = None, guidance: float | None = None, larger: float = 1
 ) -> Need:
     """Describe what one picture of this size takes (several at once are tried only where memory is free beside this). `larger`: how many times as large
     it is painted over, in tiles where the model paints in tiles."""
@@ -240,7 +240,7 @@ def describe_need(
             impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf", *family.quantised)),
         )
     width, height = width or settings.width, height or settings.height
-    whole = width * larger, height * larger
+    whole = find_larger((width, height), larger, settings.multiple) if larger > 1 else (width, height)
     across, down = (find_tile(side, settings.width) for side in whole) if larger > 1 and PICTURES[model.family].paints_in_tiles else whole
     tokens = -(-across // shape.pixels_a_token) * -(-down // shape.pixels_a_token) + shape.text_tokens
     strength = settings.guidance if guidance is None else guidance

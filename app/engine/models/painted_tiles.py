@@ -25,6 +25,12 @@ def cut(side: int, own: int, cell: int = CELL) -> Spans:
     return tuple((begin, begin + length) for begin in (*begins, last))
 
 
+def find_larger(size: tuple[int, int], times: float, multiple: int = 1) -> tuple[int, int]:
+    """Return the size nearest to so many times another, in multiples that a model can paint."""
+    width, height = (max(1, round(side * times / multiple)) * multiple for side in size)
+    return width, height
+
+
 def find_tile(side: int, own: int) -> int:
     """Return how long the tiles along a side are."""
     begin, end = cut(side, own)[0]

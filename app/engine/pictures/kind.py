@@ -28,6 +28,7 @@ from app.engine.models.controls import require_fit
 from app.engine.models.enlargers import read_enlarger
 from app.engine.models.model import Model, ModelSettings
 from app.engine.models.on_disk import Located, find_model, locate
+from app.engine.models.painted_tiles import find_larger
 from app.engine.models.picture_families import list_calls
 from app.engine.models.picture_readers import READERS
 from app.engine.pictures import steps
@@ -139,7 +140,7 @@ class PictureKind:
     def grant(self, request: PictureRequest, most: Allowance, model: Model) -> PictureRequest:
         """Fill open settings with the recommended ones within the limits; check the others."""
         own = model.recommended(request.scheduler)
-        width, height = _choose_size(request, own, most.side // request.upscale)
+        width, height = _choose_size(request, own, int(most.side // request.upscale))
         request = replace(request, width=width, height=height, steps=min(own.steps, most.steps) if request.steps is None else request.steps)
         side = max(_measure_result(request))
         if side > most.side:
@@ -214,7 +215,7 @@ def _measure_result(request: PictureRequest) -> tuple[int, int]:
                 return start.size
         except OSError:
             pass  # its run says so
-    return (request.width or 0) * request.upscale, (request.height or 0) * request.upscale
+    return find_larger((request.width or 0, request.height or 0), request.upscale)
 
 
 def require_reader(home: Home, made: str) -> Located | None:

@@ -15,7 +15,7 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.forecast import list_measured, take_median
 from app.engine.models.model import SMALL_PARAMETERS, Model, is_guided
-from app.engine.models.painted_tiles import cut
+from app.engine.models.painted_tiles import cut, find_larger
 from app.engine.models.picture_families import FAMILIES
 
 AT_ONCE: Final = 4
@@ -85,9 +85,10 @@ def weigh_over(request: PictureRequest, model: Model) -> float:
     """Weigh such a step, by one of the small picture: by its pixels, those that tiles share counted twice."""
     settings = model.settings
     sides = (request.width or settings.width, request.height or settings.height)
-    large = [side * request.larger for side in sides]
+    large = find_larger(sides, request.larger, settings.multiple)
     if FAMILIES[model.family].paints_in_tiles:
-        large = [sum(end - begin for begin, end in cut(side, settings.width)) for side in large]
+        across, down = (sum(end - begin for begin, end in cut(side, settings.width)) for side in large)
+        large = across, down
     return math.prod(large) / max(1, math.prod(sides))
 
 

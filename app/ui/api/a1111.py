@@ -28,6 +28,7 @@ from app.engine.jobs.settings import HIRES_STRENGTH, SEED_LIMIT, STARTER_ENLARGE
 from app.engine.models.enlargers import ENDING, list_enlargers
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best, locate
+from app.engine.models.painted_tiles import find_larger
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.arrived import SIDE_MOST
 from app.engine.pictures.files.encoded import Wanted, encode_picture
@@ -347,9 +348,9 @@ def picture_request(desk: Desk, given: PaintAsked, start: Start) -> tuple[Pictur
     )
     if given.masked_only:  # the picture keeps its own size, whatever the part is painted in
         return fit_size(desk, request)[0], None
-    if upscale == 1 or upscale == scale or not (given.width and given.height):
+    if upscale == 1 or not (given.width and given.height):
         return fit_size(desk, request)
-    return request, (round(given.width * scale), round(given.height * scale))
+    return request, find_larger((given.width, given.height), scale)
 
 
 def find_sampler(name: str, schedule: str) -> str | None:

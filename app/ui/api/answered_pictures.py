@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from app.base.sentence import say
 from app.base.trouble import BadRequest
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import PICTURES
 from app.engine.models.on_disk import find_model
+from app.engine.models.painted_tiles import find_larger
 from app.engine.models.picture_families import FAMILIES
 from app.ui.state.desk import Desk
 
-SCALES: Final[tuple[int, ...]] = tuple(PICTURES["upscale"].choices)
+LEAST, LARGEST = PICTURES["upscale"].range or (1, 1)
 
 
-def choose_scale(asked: float) -> int:
-    """Return the least scale that there is and that is no smaller than asked, or the largest."""
-    return next((each for each in SCALES if each >= asked), max(SCALES))
+def choose_scale(asked: float) -> float:
+    """Return the nearest scale that a picture can be made larger by."""
+    return min(max(asked, LEAST), LARGEST)
 
 
 def fit_size(desk: Desk, request: PictureRequest) -> tuple[PictureRequest, tuple[int, int] | None]:
@@ -30,13 +30,13 @@ def fit_size(desk: Desk, request: PictureRequest) -> tuple[PictureRequest, tuple
     if settings.least != settings.most or asked == own or request.upscale > 1:
         return request, None
     scale = asked[0] / own[0]
-    if asked[0] * own[1] != asked[1] * own[0] or scale > max(SCALES):
+    if asked[0] * own[1] != asked[1] * own[0] or scale > LARGEST:
         raise BadRequest(
             say(
                 "api.one-size",
                 "This model paints {size} and enlarges that to {largest} at most; {asked} is larger or has another shape. Ask for {size}.",
                 size=write_size(own),
-                largest=write_size((own[0] * max(SCALES), own[1] * max(SCALES))),
+                largest=write_size(find_larger(own, LARGEST)),
                 asked=write_size(asked),
             ),
             field="size",

@@ -24,6 +24,7 @@ from app.engine.jobs.events import Failed
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.quicker import Quicker
 from app.engine.jobs.request import PictureRequest
+from app.engine.models.painted_tiles import find_larger
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.encoded import FORMATS, QUALITY, Wanted, encode_picture
 from app.ui.access.program_answers import shape_error
@@ -213,7 +214,7 @@ def encode(path: Path, wanted: Wanted) -> str:
 def describe(file: Path, wanted: Wanted) -> dict[str, Any]:
     """Say what the picture is, whatever was asked for."""
     request = picture_settings.read(file).request
-    size = wanted.size or ((request.width or 0) * request.upscale, (request.height or 0) * request.upscale)
+    size = wanted.size or find_larger((request.width or 0, request.height or 0), request.upscale)
     return {"size": write_size(size), "quality": "auto", "background": "opaque", "output_format": wanted.format}
 
 

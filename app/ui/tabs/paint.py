@@ -17,6 +17,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.settings import HIRES_TIMES
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import list_by_hand
 from app.ui.page.translate import language
@@ -253,6 +254,9 @@ def connect(tab: PaintTab) -> None:
     show_in_force(fields, reused)
     clear_when_changed(fields.asked, message)
     fields.model.size.select(tab.clear_own_size, None, [width, height], **LATEST)
+    hires, upscale = fields.rows["hires"], fields.rows["upscale"]
+    # The switch does it alone: what is not larger gets larger with it, and is as it was without it.
+    hires.input(None, [hires, upscale], upscale, js=f"(on, times) => on ? (times > 1 ? times : {HIRES_TIMES}) : 1")
 
 
 def send_start(fields: PaintFields) -> str:

@@ -204,11 +204,7 @@ def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCar
             rows.build("seed")
             dice = gr.Button(word("paint.dice", "Random"), size="sm", min_width=60)
             reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
-        with gr.Row(elem_classes="h-pair"):
-            rows.build("batch", "upscale")
-        with gr.Row(elem_classes="h-pair"):
-            rows.build("enlarger", "hires")
-        rows.build("hires_strength")
+        rows.build("batch", "hires", "upscale", "hires_strength", "enlarger")
         rows["enlarger"].choices += [] if guest else [(name, name) for name in list_enlargers(desk.keeper.home)]
         rows.build_rest()
     return SettingsCard(presets, dice, reuse)

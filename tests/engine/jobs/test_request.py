@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -17,7 +18,7 @@ SPEECH_ENDS: dict[str, tuple[Any, Any, float]] = {
     "max_frames": (17, 3072, 1),
 }  # fmt: skip
 PICTURE_ENDS: dict[str, tuple[Any, Any, float]] = {
-    "width": (64, 4096, 8), "height": (64, 4096, 8), "steps": (1, 200, 1), "seed": (0, 2**32 - 1, 1), "batch": (1, 16, 1), "upscale": (1, 4, 1),
+    "width": (64, 4096, 8), "height": (64, 4096, 8), "steps": (1, 200, 1), "seed": (0, 2**32 - 1, 1), "batch": (1, 16, 1), "upscale": (1, 4, 0.01),
     "preview_every": (0, 100, 1), "guidance": (0.0, 50.0, 0.01), "strength": (0.01, 1.0, 0.01),
 }  # fmt: skip
 
@@ -52,6 +53,12 @@ def test_what_enlarges_a_picture_is_stored(enlarger: str) -> None:
     """The formula became the starter's network in the journal, and on the way to another machine."""
     request = PictureRequest("p", upscale=2, enlarger=enlarger)
     assert from_json(to_json(request)) == request
+
+
+@pytest.mark.parametrize(("times", "stored"), [(2, "2"), (2.0, "2"), (1.0, "1"), (1.5, "1.5"), (2.25, "2.25")])
+def test_a_whole_upscale_is_stored_as_ever(times: float, stored: str) -> None:
+    """Jobs that are the same have the same fingerprint, whoever wrote the number."""
+    assert json.dumps(to_json(PictureRequest("p", upscale=times))["upscale"]) == stored
 
 
 def test_a_mask_needs_a_picture() -> None:

@@ -185,6 +185,15 @@ def test_detail_is_added_as_strongly_as_was_asked(desk: Desk, denoising: float |
     assert (request.hires, request.hires_strength, request.upscale) == (hires, strength, 2)
 
 
+@pytest.mark.parametrize(
+    ("scale", "upscale", "size"), [(1.5, 1.5, (384, 384)), (1.33, 1.33, (340, 340)), (6.0, 4, (1536, 1536)), (1.0, 1, None), (0.5, 1, None)]
+)
+def test_the_scale_of_hires_is_the_one_asked_for(desk: Desk, scale: float, upscale: float, size: tuple[int, int] | None) -> None:
+    sent = read_sent("webuiapi_txt2img") | {"width": 256, "height": 256, "enable_hr": True, "hr_scale": scale}
+    request, to = picture_request(desk, fit(PaintAsked, sent), a1111.Start())
+    assert (request.upscale, request.hires, to) == (upscale, upscale > 1, size)
+
+
 def test_damaged_pictures_and_odd_sizes_are_refused(web: TestClient) -> None:
     noise = io.BytesIO()
     Image.effect_noise((256, 256), 90).save(noise, "PNG")
@@ -256,7 +265,9 @@ def test_a_model_of_one_size_is_enlarged_to_the_size_asked_for(desk: Desk) -> No
     assert fit_size(desk, replace(asked, width=512, height=512)) == (replace(asked, upscale=2), None)
     assert fit_size(desk, replace(asked, width=1024, height=1024)) == (replace(asked, upscale=4), None)
     assert fit_size(desk, replace(asked, width=768, height=768)) == (replace(asked, upscale=3), None)
-    assert fit_size(desk, replace(asked, width=896, height=896)) == (replace(asked, upscale=4), (896, 896))
+    assert fit_size(desk, replace(asked, width=896, height=896)) == (replace(asked, upscale=3.5), None)
+    assert fit_size(desk, replace(asked, width=384, height=384)) == (replace(asked, upscale=1.5), None)
+    assert fit_size(desk, replace(asked, width=128, height=128)) == (replace(asked, upscale=1), (128, 128))
     for width, height in ((1024, 1536), (2048, 2048)):
         with pytest.raises(Trouble, match="Ask for 256x256"):
             fit_size(desk, replace(asked, width=width, height=height))

@@ -58,7 +58,7 @@ def format_a1111(request: PictureRequest, model: str, read_as: str | None = None
         "ControlNet 0": _format_control(request) if request.guide else None,  # its own model before the one that paints: the last one counts
         "Model": quote(model),
         "Denoising strength": request.hires_strength if request.larger > 1 else request.strength if request.image else None,
-        "Hires upscale": request.upscale if request.larger > 1 else None,
+        "Hires upscale": f"{request.upscale:g}" if request.larger > 1 else None,
         "Hires upscaler": quote(PurePath(public_name(request.enlarger)).stem) or None if request.larger > 1 else None,
         "Mask blur": request.mask_blur if request.mask else None,
         "Inpaint area": "Only masked" if request.mask and request.masked_only else None,

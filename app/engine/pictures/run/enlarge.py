@@ -20,6 +20,7 @@ from app.engine.jobs.events import Event, Finished, Step, Stopped
 from app.engine.jobs.tasks import Enlarge
 from app.engine.models.enlargers import Base, Enlarger, list_shapes, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.painted_tiles import find_larger
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run.compact import Compact
 from app.engine.pictures.run.input_images import open_image
@@ -50,28 +51,28 @@ class Enlargers:
         self._name = ""
         self._loaded: tuple[Compact, Enlarger] | None = None
 
-    def enlarge(self, picture: Image.Image, times: int, name: str, device: Any) -> Image.Image:
+    def enlarge(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any) -> Image.Image:
         """Enlarge by the network that a request names; without one by a formula."""
-        return _run_through(self.enlarge_in_tiles(picture, times, name, device))
+        return _run_through(self.enlarge_in_tiles(picture, size, name, device))
 
-    def enlarge_in_tiles(self, picture: Image.Image, times: int, name: str, device: Any) -> Tiles:
-        if times == 1:
+    def enlarge_in_tiles(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any) -> Tiles:
+        if size == picture.size:
             return picture
         if not name:
-            return picture.resize((picture.width * times, picture.height * times), Image.Resampling.LANCZOS)
+            return picture.resize(size, Image.Resampling.LANCZOS)
         if self._loaded is None or self._name != name:
             self._name, self._loaded = name, load_enlarger(locate_enlarger(name))
         net, facts = self._loaded
         on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
         order = torch.channels_last if on_processor else torch.contiguous_format
         net.to(device, memory_format=order)  # type: ignore[call-overload]
-        return (yield from _enlarge_in_tiles(picture, times, net, facts.reach, TILE))
+        return (yield from _enlarge_in_tiles(picture, size, net, facts.reach, TILE))
 
 
 def run(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Event]:
     """Enlarge a finished picture, tile by tile; the last event is Finished or Stopped."""
     began_s, picture = time.monotonic(), open_image(task.picture)
-    tiles = Enlargers().enlarge_in_tiles(picture, task.times, task.enlarger, device)
+    tiles = Enlargers().enlarge_in_tiles(picture, find_larger(picture.size, task.times), task.enlarger, device)
     while True:
         if control.stopped:
             yield Stopped((), time.monotonic() - began_s)
@@ -87,9 +88,9 @@ def run(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Eve
     yield Finished((str(job / ENLARGED),), time.monotonic() - began_s, 0.0, "tiles", read().highest_bytes)
 
 
-def enlarge(picture: Image.Image, times: int, net: Compact, reach: int, tile: int = TILE) -> Image.Image:
+def enlarge(picture: Image.Image, times: float, net: Compact, reach: int, tile: int = TILE) -> Image.Image:
     """Make a picture `times` as large: the network as often as it takes, then down to the size that was asked for."""
-    return _run_through(_enlarge_in_tiles(picture, times, net, reach, tile))
+    return _run_through(_enlarge_in_tiles(picture, find_larger(picture.size, times), net, reach, tile))
 
 
 def _run_through(tiles: Tiles) -> Image.Image:
@@ -101,15 +102,14 @@ def _run_through(tiles: Tiles) -> Image.Image:
             return picture
 
 
-def _enlarge_in_tiles(picture: Image.Image, times: int, net: Compact, reach: int, tile: int) -> Tiles:
-    width, height = picture.width * times, picture.height * times
+def _enlarge_in_tiles(picture: Image.Image, size: tuple[int, int], net: Compact, reach: int, tile: int) -> Tiles:
     sizes = [picture.size]
-    while net.scale > 1 and sizes[-1][0] < width:
+    while net.scale > 1 and sizes[-1][0] < size[0]:
         sizes.append((sizes[-1][0] * net.scale, sizes[-1][1] * net.scale))
-    counts = [math.prod(-(-side // tile) for side in size) for size in sizes[:-1]]
+    counts = [math.prod(-(-side // tile) for side in each) for each in sizes[:-1]]
     for place in range(len(counts)):
         picture = yield from _enlarge_once(picture, net, reach, tile, sum(counts[:place]), sum(counts))
-    return picture if picture.size == (width, height) else picture.resize((width, height), Image.Resampling.LANCZOS)
+    return picture if picture.size == size else picture.resize(size, Image.Resampling.LANCZOS)
 
 
 def _enlarge_once(picture: Image.Image, net: Compact, reach: int, tile: int, done: int, total: int) -> Tiles:

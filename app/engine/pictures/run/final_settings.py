@@ -274,7 +274,7 @@ def _describe_ignored(request: PictureRequest, model: Model, family: PictureFami
     ignored = (
         (
             request.hires and request.upscale == 1,
-            say("paint.hires-alone", "Detail is added where a picture is enlarged. Choose an upscale of 2x, 3x or 4x."),
+            say("paint.hires-alone", "Detail is added where a picture is enlarged. Choose an upscale above 1."),
         ),
         (
             request.upscale > 1 and request.masked_only and bool(request.mask),

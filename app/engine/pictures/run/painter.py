@@ -237,7 +237,8 @@ class Painter:
         )
         if picture.path.is_file():
             return
-        finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self.pipe.vae))
+        multiple = self._model.settings.multiple if run.settings.request.larger > 1 else 1
+        finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self.pipe.vae), multiple)
         if run.settings.request.larger > 1 and not loop.stopped:
             finished = self._paint_over(run, loop, picture, finished)
         asked = run.settings.request_for(picture.index)
@@ -395,4 +396,4 @@ def _lacks_memory(fault: BaseException) -> bool:
 def _count_pixels(run: _Run) -> int:
     """Count the pixels of a finished picture, but for those of a formula or an enlarger, which take next to no time."""
     request = run.settings.request
-    return (request.width or 1) * (request.height or 1) * request.larger**2
+    return round((request.width or 1) * (request.height or 1) * request.larger**2)

@@ -337,12 +337,33 @@ RESIZED = (
 
 
 @pytest.mark.parametrize(
-    ("size", "upscale", "noted"), [("1024x1536", 2, []), ("1024x0", 2, []), ("0x2304", 3, []), ("768x1152", 1, ["restore.number"])]
+    ("size", "upscale", "noted"),
+    [
+        ("1024x1536", 2, []),
+        ("1024x0", 2, []),
+        ("0x2304", 3, []),
+        ("768x1152", 1.5, []),
+        ("512x768", 1, []),
+        ("4096x6144", 1, ["restore.number"]),
+    ],
 )
-def test_a_picture_that_a1111_enlarged_to_a_size_is_from_no_other_picture(size: str, upscale: int, noted: list[str]) -> None:
+def test_a_picture_that_a1111_enlarged_to_a_size_is_from_no_other_picture(size: str, upscale: float, noted: list[str]) -> None:
     found = foreign_settings.read_a1111(RESIZED.format(cfg=7, size=size))
     assert (found.request.upscale, found.request.hires, keys(found)) == (upscale, upscale > 1, ["restore.lost", *noted])
     assert found.request.hires_strength == 0.45 and found.request.strength == PictureRequest("a").strength
+
+
+@pytest.mark.parametrize(("written", "times"), [("1.5", 1.5), ("2", 2), ("1.85", 1.85), ("2.0", 2), ("1", 1)])
+def test_what_a1111_wrote_of_hires_is_read_and_written_again(written: str, times: float, tmp_path: Path) -> None:
+    text = (
+        f"a cat\nSteps: 25, Sampler: Euler a, Seed: 7, Size: 512x768, Denoising strength: 0.45, Hires upscale: {written}, Version: v1.10.1"
+    )
+    found = foreign_settings.read_a1111(text)
+    assert (found.request.upscale, found.request.hires, found.request.hires_strength, found.notes) == (times, times > 1, 0.45, ())
+    again = picture_settings.format_a1111(found.request, "x")
+    assert (f"Denoising strength: 0.45, Hires upscale: {times:g}" in again) == (times > 1)
+    picture_settings.write(Image.new("RGB", (8, 8)), path := tmp_path / "p.png", found.request, "x")
+    assert picture_settings.read(path).request == found.request
 
 
 @pytest.mark.parametrize(("cfg", "told"), [(7, "Hires sampler DPM++ 2M"), (5, "Hires CFG scale 5, Hires sampler DPM++ 2M")])
@@ -544,7 +565,13 @@ def test_a_graph_that_joins_prompts_and_samples_again_is_read_whole(tmp_path: Pa
     graph = {**COMFY, "3": {**COMFY["3"], "inputs": {**COMFY["3"]["inputs"], "positive": ["20", 0]}}, "20": joined, "21": more}
     first = picture_settings.read(write_text(tmp_path / "a.png", prompt=json.dumps(COMFY))).request
     width = {"class_type": "LatentUpscale", "inputs": {"width": (first.width or 0) * 2, "height": 0, "samples": ["3", 0]}}
-    for nodes, times in (({"8": width}, 2), ({"8": {"class_type": "Bend", "inputs": {"samples": ["3", 0]}}}, 1), ({"8": joined}, 1)):
+    half = {"class_type": "LatentUpscaleBy", "inputs": {"scale_by": 1.5, "samples": ["3", 0]}}
+    for nodes, times in (
+        ({"8": width}, 2),
+        ({"8": half}, 1.5),
+        ({"8": {"class_type": "Bend", "inputs": {"samples": ["3", 0]}}}, 1),
+        ({"8": joined}, 1),
+    ):
         found = picture_settings.read(write_text(tmp_path / "b.png", prompt=json.dumps({**graph, "9": again, **nodes})))
         assert found.request.prompt == f"{first.prompt}, at night" and found.request.upscale == times
         assert (found.request.hires, found.request.hires_strength) == (

@@ -65,18 +65,18 @@ def test_tiles_leave_no_seam(tmp_path: Path, scale: int) -> None:
 
 
 def test_any_size_from_any_scale(tmp_path: Path) -> None:
-    for scale, times in ((2, 4), (4, 2), (3, 2), (1, 2)):
+    for scale, times in ((2, 4), (4, 2), (3, 2), (1, 2), (2, 1.5), (4, 2.25)):
         net, facts = load_enlarger(write_net(tmp_path / f"{scale}.safetensors", scale))
-        assert enlarge(noise(20, 17), times, net, facts.reach).size == (20 * times, 17 * times)
+        assert enlarge(noise(20, 17), times, net, facts.reach).size == (round(20 * times), round(17 * times))
 
 
 def test_a_formula_and_files_of_ones_own(tmp_path: Path) -> None:
     picture, enlargers = noise(24, 16), Enlargers()
-    plain = enlargers.enlarge(picture, 2, "", "cpu")
+    plain = enlargers.enlarge(picture, (48, 32), "", "cpu")
     assert np.array_equal(np.asarray(plain), np.asarray(picture.resize((48, 32), Image.Resampling.LANCZOS)))
     files = [str(write_net(tmp_path / f"{features}.safetensors", features=features)) for features in (8, 6, 8)]
-    assert enlargers.enlarge(picture, 1, files[0], "cpu") is picture
-    made = [np.asarray(enlargers.enlarge(picture, 2, file, "cpu")) for file in files]
+    assert enlargers.enlarge(picture, picture.size, files[0], "cpu") is picture
+    made = [np.asarray(enlargers.enlarge(picture, (48, 32), file, "cpu")) for file in files]
     assert np.array_equal(made[0], made[2]) and not np.array_equal(made[0], made[1])
 
 
@@ -92,7 +92,7 @@ def test_a_finished_picture_is_enlarged_with_its_settings(session: Session, tmp_
     ]  # 2 tiles, then 3 of 600 px
     with Image.open(end.files[0]) as made:
         assert made.size == (1200, 64)
-        expected = Enlargers().enlarge(noise(300, 16), 4, task.enlarger, "cpu")
+        expected = Enlargers().enlarge(noise(300, 16), made.size, task.enlarger, "cpu")
         assert np.array_equal(np.asarray(made), np.asarray(expected))
     assert picture_settings.read(Path(end.files[0])).request == request
     assert picture_settings.read_text(Path(end.files[0])).endswith("Postprocess upscale by: 4, Postprocess upscaler: net")
@@ -204,7 +204,7 @@ def test_the_starters_enlarger_draws_edges_that_a_formula_blurs() -> None:
     for place in range(3):
         large = draw(scene(FIRST_TEST_SEED + place, held_out=True), 384)
         small = Image.fromarray(large).reduce(2)
-        made, plain = (np.asarray(enlargers.enlarge(small, 2, name, "cpu")) for name in (STARTER_ENLARGER, ""))
+        made, plain = (np.asarray(enlargers.enlarge(small, (384, 384), name, "cpu")) for name in (STARTER_ENLARGER, ""))
         gains.append(psnr(large, made) - psnr(large, plain))
     assert sum(gains) > 9, gains
 
@@ -218,8 +218,8 @@ def test_it_is_trained_and_saved_as_it_is_loaded(tmp_path: Path) -> None:
     net = make_net()
     picture = noise(40, 30)
     save(net, tmp_path / "first.safetensors")
-    first = Enlargers().enlarge(picture, 2, str(tmp_path / "first.safetensors"), "cpu")
-    assert np.array_equal(np.asarray(first), np.asarray(Enlargers().enlarge(picture, 2, "", "cpu")))
+    first = Enlargers().enlarge(picture, (80, 60), str(tmp_path / "first.safetensors"), "cpu")
+    assert np.array_equal(np.asarray(first), np.asarray(Enlargers().enlarge(picture, (80, 60), "", "cpu")))
     assert list(train(net, batches, 1e-9, 1)) == ["0 steps"]
     given, wanted = batches.draw(2)
     assert given.shape == (2, 3, 64, 64) and wanted.shape == (2, 3, 128, 128) and wanted.abs().mean() < 0.1

@@ -78,6 +78,21 @@ def test_it_is_painted_over_counted_and_restored(folders: dict[str, Path], tmp_p
     assert isinstance(finished, Finished) and finished.rate * finished.elapsed_s == pytest.approx(count_work(HIRES, model))
 
 
+def test_a_size_between_whole_ones_is_one_that_the_model_takes(folders: dict[str, Path], tmp_path: Path) -> None:
+    """72 and 64 px make 90 and 80: it paints multiples of 8 alone."""
+    paints, model = load_painter(folders["sd15"])
+    request = replace(HIRES, width=72, upscale=1.25)
+    events = list(paints.run(request, Control(), None, tmp_path / "hires"))
+    made = list_parts(events)[0]
+    assert read_pixels(made.path).shape == (80, 88, 3)
+    need = describe_need(model, width=72, height=64, larger=1.25)
+    assert (need.width, need.height) == (88, 80)
+    restored = picture_settings.read(Path(made.path)).request
+    assert (restored.upscale, restored.hires, restored.width) == (1.25, True, 72)
+    plain = list_parts(list(paints.run(replace(request, hires=False), Control(), None, tmp_path / "plain")))[0]
+    assert read_pixels(plain.path).shape == (80, 90, 3), "what is not painted over has any size"
+
+
 def test_it_stops_within_a_step_and_goes_on_from_the_small_picture(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
     whole = list_parts(list(paints.run(HIRES, Control(), None, tmp_path / "whole")))[0]
