@@ -13,9 +13,9 @@ import torch
 from app.__main__ import main
 from app.compat.attention.compose import compose
 from app.compat.attention.measure import HOPELESS, Contender, error, made, turns
-from app.compat.attention.tile_size import WORKSPACE_BYTES
 from app.compat.machine.hardware import Hardware, probe
 from app.compat.planning.attention_calls import DIA, Call
+from app.compat.planning.memory_formulas import WORKSPACE_BYTES
 from app.compat.planning.quickest_way import Shape
 from app.compat.planning.types import Dtype
 from app.engine.models.picture_families import FAMILIES

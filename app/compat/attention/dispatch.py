@@ -12,10 +12,10 @@ from app.compat.attention.call import AttentionCall
 from app.compat.attention.prepare import align_mask, find_layout, make_4d, make_mask_4d, wants_copy
 from app.compat.attention.sdpa_kernels import none_takes_it, streams
 from app.compat.attention.through_torch import ThroughTorch
-from app.compat.attention.tile_size import COPIES, OWN_BYTES, WIDENED_BYTES, FreeMemory, Tile, even_rows, tile_size, workspace_bytes
+from app.compat.attention.tile_size import COPIES, OWN_BYTES, WIDENED_BYTES, FreeMemory, Tile, even_rows, tile_size
 from app.compat.attention.tiled import attend_in_tiles
 from app.compat.machine.processor import multiplies_bfloat16
-from app.compat.planning.memory_formulas import SCORES_AT_LEAST
+from app.compat.planning.memory_formulas import SCORES_AT_LEAST, workspace_bytes
 from app.compat.planning.metal import metal_path
 from app.compat.planning.quickest_way import OWN, Shape, Way, choose_by_rule, round_up_lengths
 from app.compat.planning.types import Gqa, Path, Plan

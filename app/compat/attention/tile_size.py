@@ -13,9 +13,6 @@ COPIES = 3
 """At the peak so many copies are alive: scores, softmax and the masked scores."""
 OWN_BYTES = 8
 """Own arithmetic takes so many bytes per score, with its weight if that cannot be written in place."""
-WORKSPACE_BYTES = {"cpu": 16 << 20}
-"""Tiles of this size are the fastest: on a CPU one should stay in cache (in bfloat16 14.4 ms at 16 MiB, 20.8 at 48)."""
-WORKSPACE_ELSEWHERE_BYTES = 64 << 20
 WIDENED_BYTES = 4 << 20
 """So many bytes of keys and values are in float32 at once (2 x 16 heads, 1024 keys, width 128: 1.7 ms; with 16 MiB 2.4, with all 3.7)."""
 ENOUGH_ROWS = 64
@@ -58,10 +55,6 @@ def ask_free(device: torch.device) -> int:
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory()) - int(torch.mps.driver_allocated_memory())
     return read_available_bytes()
-
-
-def workspace_bytes(device: str) -> int:
-    return WORKSPACE_BYTES.get(device, WORKSPACE_ELSEWHERE_BYTES)
 
 
 def tile_size(scores: int, heads: int, groups: int, *, queries: int, keys: int, at_once: int, wanted: int | None = None) -> Tile:

@@ -75,7 +75,9 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     decisions = {"device": where, "dtype": decide_dtype(situation), "attention": _decide_implementation(situation)}
     dtype: Dtype = decisions["dtype"].option  # type: ignore[assignment]
     convolution = _decide_convolution(situation)
-    unfolds = hardware.kind in CARD_KINDS and convolution.option == "torch"
+    # A Mac's own processor has no oneDNN.
+    plain = hardware.kind == "cpu" and (hardware.system, hardware.processor) == ("macos", "arm64")
+    unfolds = plain or (hardware.kind in CARD_KINDS and convolution.option == "torch")
     weights, weight_decisions = decide_weights(situation, dtype, device, unfolds)
     row = decide_row(situation, dtype, weights["quantised"], weights["offload"])
     product = decide_product(situation, dtype, weights["precision"], weights["quantised"])

@@ -164,7 +164,7 @@ def decide_vae(
             options.append(
                 Option(name, say("vae.why.tiles", "The picture is decoded in tiles of {pixels} {pixels:pixel|pixels}.", pixels=tile))
             )
-        needed = vae_bytes(need.width, need.height, each.compute, Vae(True, tile, unfolds))
+        needed = vae_bytes(need.width, need.height, each.compute, Vae(True, tile, unfolds), each.device)
         if room >= needed > before and tile != tiles[-1]:
             kept = say("vae.kept", "Memory ran out here before, so the tiles stay small even though more memory is free now.")
             more[name] = [Reason("vae", kept, LEARNED_HERE)]
@@ -175,7 +175,8 @@ def decide_vae(
                 gib=gib(needed),
                 room=gib(max(0, room)),
             )
-            more[name] = [Reason("vae", words, "InvokeAI's rule of 2200 bytes a pixel")]
+            source = "docs/speed-pictures.md" if each.device == "cpu" else "InvokeAI's rule of 2200 bytes a pixel"
+            more[name] = [Reason("vae", words, source)]
     decision = decide_field(situation, "vae", options, None, more, frugal=True)
     # Decoding one picture of a batch at a time is exact and saves memory: always done.
     return Vae(True, 0 if decision.option == "whole" else int(decision.option), unfolds), decision

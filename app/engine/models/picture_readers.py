@@ -35,7 +35,7 @@ PICKER: Final = Model(
     parts=(ModelPart("model", "speech", 9_723_784, half_is_safe=False),),
     attention=Attention(12, 12, 14, text_tokens=4096, keys=4096, masked=True, causal=False),
     source=Source("Zigeng/SlimSAM-uniform-77", ("config.json", "model.safetensors"), 38_900_000), licence="Apache-2.0",
-    cache_bytes=2 * 12 * 4096 * 4096,  # what its widest attention adds to the scores, for each head
+    cache_bytes=2 * 2 * 12 * 4096 * 4096,  # what its widest attention adds to the scores, for each head, and the copy that attention is given
     note=say("catalog.picker", "Finds what you click on and makes it the mask of a starting picture."),
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ from app.compat.attention.prepare import find_layout
 from app.compat.machine.pretended import MACHINES
 from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
+from app.compat.planning.memory_formulas import WORKSPACE_BYTES
 from app.compat.planning.types import Plan
 from tests.support.combinations import combine
 from tests.support.other_functions import set_in
@@ -494,7 +495,7 @@ def test_a_thread_keeps_its_kernels_when_another_is_done(monkeypatch: pytest.Mon
 
 def test_rows_stay_whole() -> None:
     """Over every size that a model has: heads are cut first, then queries, keys only where a handful of rows is too large."""
-    scores = tile_size.WORKSPACE_BYTES["cpu"] // tile_size.OWN_BYTES
+    scores = WORKSPACE_BYTES["cpu"] // tile_size.OWN_BYTES
     for heads, groups, queries, keys, at_once in product(
         (1, 4, 16, 48), (1, 4), (1, 64, 4096, 9216, 36864), (77, 1024, 9216, 36864, 100_000), (1, 2, 16)
     ):

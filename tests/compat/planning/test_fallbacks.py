@@ -386,7 +386,7 @@ def checks(reason: tuple[str, Sentence], plan: Plan, asked: Need, free: int) -> 
         case "vae.room" if option and vae:
             tile = 0 if option == "whole" else int(option)
             room = int(TIGHT * free) - resident_bytes(asked, plan.precision, plan.quantised, plan.offload, vae[0])
-            assert said["gib"] == gib(vae_bytes(asked.width, asked.height, vae[1].compute, Vae(True, tile)))
+            assert said["gib"] == gib(vae_bytes(asked.width, asked.height, vae[1].compute, Vae(True, tile), vae[1].device))
             assert said["room"] == gib(max(0, room))
         case "chunk_q.budget" if option:
             rows = asked.queries if option == "whole" else min(int(option), asked.queries)
