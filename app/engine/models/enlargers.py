@@ -14,6 +14,7 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.settings import ENLARGERS, STARTER_ENLARGER
 from app.engine.models import safetensors
+from app.engine.models.rrdb import Rrdb, Tiling, read_rrdb
 from app.engine.models.safetensors import Entry
 
 ENDING: Final = ".safetensors"
@@ -23,12 +24,26 @@ _WEIGHT: Final = re.compile(r"body\.(\d{1,3})\.(weight|bias)")
 _CONVOLUTIONS: Final = range(1, 65)
 _FEATURES: Final = range(1, 257)
 _SCALES: Final = range(1, 5)
+_DTYPES: Final = ("F16", "F32", "BF16")
 _COPIES: Final = 3
 """So many copies of the widest layer's numbers are alive at once: what it reads, what it writes, and torch's own copy of one of them."""
 
 
+_OTHERS: Final = (
+    ("model.1.sub.0.RDB1.conv1x1.weight", "ESRGAN+"), ("layers.0.residual_group.overlap_attn.qkv.weight", "HAT"), ("layers.0.residual_group.td", "ATD"),
+    ("layers.0.swin1.norm1.weight", "DRCT"), ("layers.0.blocks.0.gamma", "RGT"), ("layers.0.blocks.0.attn.channel_interaction.1.weight", "DAT"),
+    ("groups.0.blocks.0.inter.cg.1.weight", "FDAT"), ("layers.0.blocks.0.attn.window_attn.attn_transform.logit_scale", "GRL"),
+    ("layers.0.residual_group.hf_blocks.0.attn.temperature", "CRAFT"), ("block_1.c1_r.sk.weight", "SPAN"),
+    ("residual_layer.0.residual_layer.0.layer.0.fn.0.weight", "OmniSR"), ("feats.1.refine.weight", "PLKSR"), ("feats.0.safm.aggr.weight", "SAFMN"),
+    ("gblocks.1.fc1.weight", "MoSR"), ("in_to_dim.weight", "MoESR"), ("UFONE.0.ITLs.0.attn.temperature", "DITN"),
+    ("unet1.conv1.conv.0.weight", "Real-CUGAN"), ("m_head.0.weight", "SCUNet"), ("body.0.body.0.body.0.weight", "RCAN"),
+    ("patch_embed.proj.weight", "Swin2SR"), ("layers.0.residual_group.blocks.0.attn.relative_position_bias_table", "SwinIR"),
+)  # fmt: skip
+"""Other kinds of networks that people keep, each told by one of its tensors."""
+
+
 @dataclass(frozen=True, slots=True)
-class Enlarger:
+class Compact:
     """What is known of a "compact" network (SRVGGNet): convolutions of 3 x 3 with a PReLU behind each but the last, whose channels become pixels."""
 
     path: Path
@@ -40,13 +55,16 @@ class Enlarger:
     """Its pixels are added to these: the nearest ones, as everywhere; those of a formula, where its file says so."""
 
     @property
-    def reach(self) -> int:
-        """How many pixels away still change a pixel."""
-        return self.convolutions + 2
+    def tiling(self) -> Tiling:
+        """Each convolution sees one pixel further."""
+        return Tiling(self.convolutions + 2)
 
     def count_bytes(self, width: int, height: int) -> int:
         """Forecast the memory of one call in float32 for a picture, or a tile, of so many pixels: its widest layer."""
         return width * height * 4 * _COPIES * max(self.features, 3 * self.scale**2)
+
+
+Enlarger = Compact | Rrdb
 
 
 def read_enlarger(path: Path) -> Enlarger:
@@ -54,23 +72,35 @@ def read_enlarger(path: Path) -> Enlarger:
     if not is_file(path):
         raise Trouble(say("enlarger.missing", "The enlarger {path} was not found. Choose another one.", path=path.name))
     header = safetensors.read_whole_header(path)
-    found = _read_shapes(header.entries)
-    if found is None:
+    entries = header.entries
+    if all(each.dtype in _DTYPES for each in entries.values()):
+        if (shapes := _read_shapes(entries)) is not None:
+            return Compact(path, *shapes, "lanczos" if header.words.get("base") == "lanczos" else "nearest")
+        if (rrdb := read_rrdb(path, entries)) is not None:
+            return rrdb
+    kind = next((title for mark, title in _OTHERS if mark in entries), None)
+    if kind is not None:
         raise Trouble(
             say(
-                "enlarger.other",
-                "{path} is no enlarger that Hearth can use. It takes those of the compact kind (SRVGGNet) as .safetensors, for colour pictures.",
+                "enlarger.kind",
+                "{path} is an enlarger of the kind {kind}, which Hearth cannot run. Choose one of the kinds ESRGAN or compact (SRVGGNet) as .safetensors.",
                 path=path.name,
+                kind=kind,
             )
         )
-    scale, features, convolutions = found
-    return Enlarger(path, scale, features, convolutions, "lanczos" if header.words.get("base") == "lanczos" else "nearest")
+    raise Trouble(
+        say(
+            "enlarger.other",
+            "{path} is no enlarger that Hearth can use. It takes those of the kinds ESRGAN and compact (SRVGGNet) as .safetensors, for colour pictures.",
+            path=path.name,
+        )
+    )
 
 
 def _read_shapes(entries: Mapping[str, Entry]) -> tuple[int, int, int] | None:
     """Return scale, features and number of inner convolutions; None unless every tensor is where this kind of network has it."""
     shapes = {name: entry.shape for name, entry in entries.items()}
-    if not all(_WEIGHT.fullmatch(name) and entries[name].dtype in ("F16", "F32", "BF16") for name in shapes):
+    if not all(map(_WEIGHT.fullmatch, shapes)):
         return None
     first = shapes.get("body.0.weight", ())
     last = max((int(name.split(".")[1]) for name in shapes), default=0)

@@ -18,38 +18,48 @@ from app.compat.machine.meter import read
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Step, Stopped
 from app.engine.jobs.tasks import Enlarge
-from app.engine.models.enlargers import Base, Enlarger, list_shapes, locate_enlarger, read_enlarger
+from app.engine.models import enlargers
+from app.engine.models.enlargers import Base, Enlarger, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.painted_tiles import find_larger
+from app.engine.models.rrdb import Tiling
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run.compact import Compact
 from app.engine.pictures.run.input_images import open_image
+from app.engine.pictures.run.rrdb import Rrdb
 
 TILE: Final = 256
 """What is computed at once has so many pixels a side, before it is enlarged: larger tiles are no quicker."""
+TILE_LEAST: Final = 32
+FREE_SHARE: Final = 0.5
 ENLARGED: Final = "enlarged.png"
 Tiles = Generator[tuple[int, int], None, Image.Image]
 """They yield how many tiles are done, and of how many, and return the picture at the end."""
 
+Net = Compact | Rrdb
 BASES: Final[Mapping[Base, Image.Resampling]] = {"nearest": Image.Resampling.NEAREST, "lanczos": Image.Resampling.LANCZOS}
 
 
-def load_enlarger(path: Path) -> tuple[Compact, Enlarger]:
+def load_enlarger(path: Path) -> tuple[Net, Enlarger]:
     """Load in float32, which every device computes rightly; raise a Trouble for a file that is no enlarger."""
     facts = read_enlarger(path)
-    shape = facts.scale, facts.features, facts.convolutions
     tensors = load_file(path)
-    net = Compact(*shape, facts.base)
-    net.load_state_dict({name: tensors[name].float() for name in list_shapes(*shape)})
+    net: Net
+    if isinstance(facts, enlargers.Compact):
+        net = Compact(facts.scale, facts.features, facts.convolutions, facts.base)
+        net.load_state_dict({name: each.float() for name, each in tensors.items()})
+    else:
+        net = Rrdb(facts.features, facts.growth, facts.blocks, facts.doublings, facts.fold)
+        net.load_state_dict({name: tensors[file].float() for name, file in facts.names.items()})
     return net.eval(), facts
 
 
 class Enlargers:
-    """The enlarger that was used last stays loaded: it has a few hundred kilobytes, seldom a few megabytes."""
+    """The enlarger that was used last stays loaded: a compact one has a few hundred kilobytes, one of ESRGAN 67 MB."""
 
     def __init__(self) -> None:
         self._name = ""
-        self._loaded: tuple[Compact, Enlarger] | None = None
+        self._loaded: tuple[Net, Enlarger] | None = None
 
     def enlarge(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any) -> Image.Image:
         """Enlarge by the network that a request names; without one by a formula."""
@@ -66,7 +76,15 @@ class Enlargers:
         on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
         order = torch.channels_last if on_processor else torch.contiguous_format
         net.to(device, memory_format=order)  # type: ignore[call-overload]
-        return (yield from _enlarge_in_tiles(picture, size, net, facts.reach, TILE))
+        return (yield from _enlarge_in_tiles(picture, size, net, facts.tiling, choose_tile(facts, read().free_bytes)))
+
+
+def choose_tile(facts: Enlarger, free_bytes: int) -> int:
+    """Return how large tiles may be, so that one takes no more than its share of the memory that is free now."""
+    tile = TILE
+    while tile > TILE_LEAST and facts.count_bytes(*[tile + 2 * (facts.tiling.reach + facts.tiling.soft)] * 2) > FREE_SHARE * free_bytes:
+        tile //= 2
+    return tile
 
 
 def run(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Event]:
@@ -88,9 +106,9 @@ def run(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Eve
     yield Finished((str(job / ENLARGED),), time.monotonic() - began_s, 0.0, "tiles", read().highest_bytes)
 
 
-def enlarge(picture: Image.Image, times: float, net: Compact, reach: int, tile: int = TILE) -> Image.Image:
+def enlarge(picture: Image.Image, times: float, net: Net, tiling: Tiling, tile: int = TILE) -> Image.Image:
     """Make a picture `times` as large: the network as often as it takes, then down to the size that was asked for."""
-    return _run_through(_enlarge_in_tiles(picture, find_larger(picture.size, times), net, reach, tile))
+    return _run_through(_enlarge_in_tiles(picture, find_larger(picture.size, times), net, tiling, tile))
 
 
 def _run_through(tiles: Tiles) -> Image.Image:
@@ -102,41 +120,62 @@ def _run_through(tiles: Tiles) -> Image.Image:
             return picture
 
 
-def _enlarge_in_tiles(picture: Image.Image, size: tuple[int, int], net: Compact, reach: int, tile: int) -> Tiles:
+def _enlarge_in_tiles(picture: Image.Image, size: tuple[int, int], net: Net, tiling: Tiling, tile: int) -> Tiles:
     sizes = [picture.size]
     while net.scale > 1 and sizes[-1][0] < size[0]:
         sizes.append((sizes[-1][0] * net.scale, sizes[-1][1] * net.scale))
     counts = [math.prod(-(-side // tile) for side in each) for each in sizes[:-1]]
     for place in range(len(counts)):
-        picture = yield from _enlarge_once(picture, net, reach, tile, sum(counts[:place]), sum(counts))
+        picture = yield from _enlarge_once(picture, net, tiling, tile, sum(counts[:place]), sum(counts))
     return picture if picture.size == size else picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def _enlarge_once(picture: Image.Image, net: Compact, reach: int, tile: int, done: int, total: int) -> Tiles:
+def _enlarge_once(picture: Image.Image, net: Net, tiling: Tiling, tile: int, done: int, total: int) -> Tiles:
     small, scale = np.asarray(picture.convert("RGB")), net.scale
-    large = np.array(picture.convert("RGB").resize((picture.width * scale, picture.height * scale), BASES[net.base]))
-    for top, bottom in _cut(small.shape[0], tile):
-        for left, right in _cut(small.shape[1], tile):
-            above, before = max(0, top - reach), max(0, left - reach)
-            made = _compute(net, small[above : bottom + reach, before : right + reach])
-            inner = made[(top - above) * scale :, (left - before) * scale :][: (bottom - top) * scale, : (right - left) * scale]
-            place = large[top * scale : bottom * scale, left * scale : right * scale]
-            place[:] = np.clip(np.rint(place + inner), 0, 255)
+    high, wide = small.shape[:2]
+    shape = wide * scale, high * scale
+    adds = isinstance(net, Compact)
+    large = np.array(picture.convert("RGB").resize(shape, BASES[net.base]) if isinstance(net, Compact) else Image.new("RGB", shape))
+    reach, soft, cell = tiling
+    for top, bottom in _cut(high, tile, cell):
+        for left, right in _cut(wide, tile, cell):
+            # what is kept of a tile overlaps with what is kept of its neighbours
+            upper, first, lower, last = max(0, top - soft), max(0, left - soft), min(high, bottom + soft), min(wide, right + soft)
+            above, before = max(0, upper - reach), max(0, first - reach)
+            made = _compute(net, small[above : lower + reach, before : last + reach])
+            inner = made[(upper - above) * scale :, (first - before) * scale :][: (lower - upper) * scale, : (last - first) * scale]
+            place = large[upper * scale : lower * scale, first * scale : last * scale]
+            if soft:
+                share = (
+                    _fade(len(inner), 2 * soft * scale if top else 0)[:, None, None]
+                    * _fade(inner.shape[1], 2 * soft * scale if left else 0)[:, None]
+                )
+                inner = place + (inner - place) * share
+            elif adds:
+                inner = place + inner
+            place[:] = np.clip(np.rint(inner), 0, 255)
             done += 1
             yield done, total
     return Image.fromarray(large)
 
 
-def _cut(side: int, tile: int) -> Iterator[tuple[int, int]]:
+def _fade(length: int, over: int) -> NDArray[np.float32]:
+    """Return how much of a tile counts along a side: from none to all over so many pixels, where another one was before it."""
+    found = np.ones(length, np.float32)
+    found[:over] = (np.arange(min(over, length), dtype=np.float32) + 1) / (over + 1)
+    return found
+
+
+def _cut(side: int, tile: int, cell: int) -> Iterator[tuple[int, int]]:
     """Cut a side into tiles of about the same length."""
     count = -(-side // tile)
-    for place in range(count):
-        yield place * side // count, (place + 1) * side // count
+    borders = [place * side // count // cell * cell for place in range(count)]
+    yield from zip(borders, (*borders[1:], side), strict=True)
 
 
 @torch.no_grad()
-def _compute(net: Compact, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return what is to be added to the base's pixels."""
+def _compute(net: Net, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the tile's pixels, or of a compact network what is to be added to those of its base."""
     device = next(net.parameters()).device
     made = net(torch.from_numpy(np.array(pixels)).to(device).permute(2, 0, 1)[None].float() / 255)[0]
     if not bool(torch.isfinite(made).all()):

@@ -24,12 +24,13 @@ from app.engine.jobs.events import Event, Finished, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import STARTER_ENLARGER
 from app.engine.jobs.tasks import Enlarge
-from app.engine.models.enlargers import find_enlarger, list_enlargers, list_shapes, locate_enlarger, read_enlarger
+from app.engine.models.enlargers import Compact, find_enlarger, list_enlargers, list_shapes, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.planned import make_plan
+from app.engine.models.rrdb import Tiling
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run import enlarge as enlarging
-from app.engine.pictures.run.compact import Compact
+from app.engine.pictures.run.compact import Compact as CompactNet
 from app.engine.pictures.run.enlarge import Enlargers, enlarge, load_enlarger
 from app.engine.session import session as session_module
 from app.engine.session.session import Session
@@ -58,16 +59,16 @@ def test_tiles_leave_no_seam(tmp_path: Path, scale: int) -> None:
     """Noise through random weights: whatever a tile does not see would show at its border."""
     net, facts = load_enlarger(write_net(tmp_path / "net.safetensors", scale, size=0.1))
     picture = noise(90, 70)
-    whole, tiled = (np.asarray(enlarge(picture, scale, net, facts.reach, tile), int) for tile in (1_000, 32))
+    whole, tiled = (np.asarray(enlarge(picture, scale, net, facts.tiling, tile), int) for tile in (1_000, 32))
     assert whole.shape == (70 * scale, 90 * scale, 3) and np.abs(whole - tiled).max() <= 1
-    blind = np.asarray(enlarge(picture, scale, net, 0, 32), int)
+    blind = np.asarray(enlarge(picture, scale, net, Tiling(0), 32), int)
     assert np.abs(whole - blind).max() > 8, "a seam would be seen here"
 
 
 def test_any_size_from_any_scale(tmp_path: Path) -> None:
     for scale, times in ((2, 4), (4, 2), (3, 2), (1, 2), (2, 1.5), (4, 2.25)):
         net, facts = load_enlarger(write_net(tmp_path / f"{scale}.safetensors", scale))
-        assert enlarge(noise(20, 17), times, net, facts.reach).size == (round(20 * times), round(17 * times))
+        assert enlarge(noise(20, 17), times, net, facts.tiling).size == (round(20 * times), round(17 * times))
 
 
 def test_a_formula_and_files_of_ones_own(tmp_path: Path) -> None:
@@ -125,10 +126,11 @@ def test_a_device_without_room_leaves_it_to_the_processor(session: Session, tmp_
 
 def test_numbers_that_broke_are_told(tmp_path: Path) -> None:
     net, facts = load_enlarger(write_net(tmp_path / "net.safetensors"))
+    assert isinstance(net, CompactNet)
     with torch.no_grad():
         net.body[0].bias.fill_(float("nan"))  # type: ignore[operator]
     with pytest.raises(NumbersBroke):
-        enlarge(noise(8, 8), 2, net, facts.reach)
+        enlarge(noise(8, 8), 2, net, facts.tiling)
 
 
 MEASURE = """
@@ -161,7 +163,7 @@ def test_memory_is_as_forecast(tmp_path: Path, features: int, scale: int, side: 
 
 def test_shapes_are_read_and_others_refused(tmp_path: Path) -> None:
     facts = read_enlarger(write_net(tmp_path / "a.safetensors", 4, 16, 5))
-    assert (facts.scale, facts.features, facts.convolutions, facts.reach) == (4, 16, 5, 7)
+    assert facts == Compact(facts.path, 4, 16, 5) and facts.tiling == Tiling(7)
     shapes = list_shapes(2, 8, 3)
     odd: dict[str, dict[str, tuple[int, ...]]] = {
         "one more": {**shapes, "body.9.weight": (8,)}, "one less": {name: each for name, each in shapes.items() if name != "body.1.weight"},
@@ -193,13 +195,13 @@ def test_names_of_enlargers(tmp_path: Path) -> None:
 
 
 def test_a_net_is_what_its_shapes_say() -> None:
-    assert {name: tuple(each.shape) for name, each in Compact(2, 8, 3).state_dict().items()} == list_shapes(2, 8, 3)
+    assert {name: tuple(each.shape) for name, each in CompactNet(2, 8, 3).state_dict().items()} == list_shapes(2, 8, 3)
 
 
 def test_the_starters_enlarger_draws_edges_that_a_formula_blurs() -> None:
     """Held-out drawings, as in its training; a wrong base or order of channels costs far more than these decibels."""
     facts, enlargers = read_enlarger(locate_enlarger(STARTER_ENLARGER)), Enlargers()
-    assert (facts.scale, facts.base) == (2, "lanczos") and facts.path.stat().st_size < 1_000_000
+    assert isinstance(facts, Compact) and (facts.scale, facts.base) == (2, "lanczos") and facts.path.stat().st_size < 1_000_000
     gains = []
     for place in range(3):
         large = draw(scene(FIRST_TEST_SEED + place, held_out=True), 384)
