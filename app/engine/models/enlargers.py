@@ -131,6 +131,9 @@ def find_enlarger(home: Home, name: str) -> str:
     if name in ENLARGERS or Path(name).is_absolute():
         return name
     path = home.enlargers / f"{name.removesuffix(ENDING)}{ENDING}"
+    pickle = home.enlargers / name
+    if pickle.suffix.lower() in safetensors.PICKLES and Path(name).name == name and is_file(pickle):
+        safetensors.refuse_pickle(pickle)
     if Path(name).name != name or not is_file(path):
         raise Trouble(
             say(
@@ -144,6 +147,9 @@ def find_enlarger(home: Home, name: str) -> str:
 
 
 def list_enlargers(home: Home) -> list[str]:
-    """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be."""
-    found = sorted(home.enlargers.glob(f"*{ENDING}"), key=lambda path: path.name.lower()) if home.enlargers.is_dir() else []
-    return [path.stem for path in found[:FILES_MOST]]
+    """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be; pickles too, so that choosing one says what
+    to get in its place."""
+    there = [*home.enlargers.iterdir()] if home.enlargers.is_dir() else []
+    usable = {path.stem for path in there if path.name.endswith(ENDING)}
+    pickles = {path.name for path in there if path.suffix.lower() in safetensors.PICKLES and path.stem not in usable}
+    return sorted(usable | pickles, key=str.lower)[:FILES_MOST]

@@ -82,7 +82,7 @@ class Rrdb:
 
     @property
     def scale(self) -> int:
-        return 2**self.doublings // self.fold
+        return (1 << self.doublings) // self.fold
 
     @property
     def tiling(self) -> Tiling:
@@ -93,7 +93,7 @@ class Rrdb:
         """Forecast the memory of one call in float32 for a tile of so many pixels: its last doubling reads one picture and writes another, with the
         half as large one still there; without any, a dense block holds all that it made while it joins it anew."""
         inside = 5 * self.features + 2 * (CONVOLUTIONS - 1) * self.growth
-        late = self.features * (2 * 4**self.doublings + (4 ** (self.doublings - 1) if self.doublings else 0))
+        late = self.features * ((2 << 2 * self.doublings) + (1 << 2 * self.doublings >> 2 if self.doublings else 0))
         return -(-width // self.fold) * -(-height // self.fold) * 4 * max(inside, late)
 
 

@@ -194,6 +194,17 @@ def test_names_of_enlargers(tmp_path: Path) -> None:
             find_enlarger(home, name)
 
 
+def test_a_pickle_is_listed_and_refused_unopened(tmp_path: Path) -> None:
+    home = Home(tmp_path, tmp_path / "models")
+    write_net(home.enlargers / "sharp.safetensors")
+    for name in ("sharp.pth", "4x-UltraSharp.pth"):
+        (home.enlargers / name).write_bytes(b"no pickle at all")
+    assert list_enlargers(home) == ["4x-UltraSharp.pth", "sharp"]
+    with pytest.raises(Trouble) as told:
+        find_enlarger(home, "4x-UltraSharp.pth")
+    assert told.value.sentence.key == "detect.pickle"
+
+
 def test_a_net_is_what_its_shapes_say() -> None:
     assert {name: tuple(each.shape) for name, each in CompactNet(2, 8, 3).state_dict().items()} == list_shapes(2, 8, 3)
 
