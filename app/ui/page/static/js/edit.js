@@ -19,6 +19,7 @@ const fields = () => ({ text: box()?.value ?? "", cast: castField()?.value ?? ""
 const undone = /** @type {{ text: string, cast: string, says: string }[]} */ ([]);
 const unsent = /** @type {Map<string, string>} */ (new Map()); // a line -> words typed into its form and not in the script yet
 let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
+let /** @type {Promise<unknown>} */ turn = Promise.resolve(), going = 0, shown = /** @type {(done?: unknown) => void} */ (() => {});
 
 // How the field's script goes with the parts, as the check of the script says.
 /** @param {DraftView | null} found @param {() => void} look */
@@ -26,6 +27,7 @@ export const compared = (found, look) => {
   if (draft?.job !== found?.job) undone.length = 0;
   if (found?.state === "other") unsent.clear();
   [draft, again, waits] = [found, look, false];
+  shown();
 };
 
 // The lines to show: those of the script as it stands now, each as the part that says it, or as one that is not spoken yet.
@@ -48,18 +50,27 @@ const act = async (name, more = {}) => {
   return null;
 };
 
+// Deeds go one after the other, each once the list shows what the one before it left: a line is known by its place there.
+/** @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+function inTurn(run) {
+  going++;
+  const mine = turn.then(() => waits && new Promise((done) => (shown = done))).then(run);
+  turn = mine.catch(() => {}).then(() => going--);
+  return mine;
+}
+
 /** @param {string} words */
 function tell(words) {
   said = words;
   text(document.querySelector("#h-parts .h-editing [role=status]"), words);
 }
 
-// Do something with a line; the field gets the script that comes of it.
-/** @param {string} name @param {{ part: number, seconds?: number, words?: string, focus?: string }} asked @param {string} words */
-async function deed(name, asked, words) {
+// Do something with a line, or with the pause after it; the field gets the script that comes of it, unless somebody typed there meanwhile.
+/** @param {string} name @param {any} row @param {{ after?: number, seconds?: number, words?: string, focus?: string }} asked @param {string} words */
+const deed = (name, row, { after = 0, ...asked }, words) => inTurn(async () => {
   const before = fields();
-  const view = await act(name, asked);
-  if (!view) return false;
+  const view = await act(name, { ...asked, part: row.spoken.at + after });
+  if (!view || box().value !== before.text) return false;
   if (view.text !== before.text) {
     undone.push(before);
     put(view.text);
@@ -67,7 +78,7 @@ async function deed(name, asked, words) {
   focus = `${view.part} ${asked.focus ?? ".h-edit"}`;
   tell(words);
   return true;
-}
+});
 
 // Put a script with its cast and pronunciations into the fields.
 /** @param {{ text: string, cast?: string, says?: string }} view */
@@ -86,7 +97,7 @@ function put(words) {
 }
 
 async function speak() {
-  if (!(await act("speak"))) return;
+  if (!(await inTurn(() => act("speak")))) return;
   undone.length = 0;
   tell("");
   soon();
@@ -98,7 +109,7 @@ async function undo() {
     replace(last);
     return tell(t("edit.undone", "Undone."));
   }
-  const view = await act("back");
+  const view = await inTurn(() => act("back"));
   if (!view) return;
   keepReplaced("speak-text", view.text);
   replace(view);
@@ -144,7 +155,7 @@ export const drawEditing = (element, speech) => {
   apply.addEventListener("click", speak);
   undoes.addEventListener("click", undo);
   theirs.addEventListener("click", async () => {
-    const view = await act("script");
+    const view = await inTurn(() => act("script"));
     if (!view) return;
     undone.push(fields());
     keepReplaced("speak-text", view.text);
@@ -165,7 +176,7 @@ export const drawLine = (row, part, speech) => {
     row.addEventListener("keydown", (/** @type {KeyboardEvent & { target: HTMLElement }} */ event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey || !["ArrowUp", "ArrowDown"].includes(event.key) || edit.hidden) return;
       event.preventDefault();
-      move(row, event.key === "ArrowUp", event.target.closest(".h-form") ? ".h-form textarea" : ".h-edit");
+      if (!event.repeat || !going) move(row, event.key === "ArrowUp", event.target.closest(".h-form") ? ".h-form textarea" : ".h-edit");
     });
   }
   edit.hidden = !may;
@@ -211,8 +222,9 @@ const nameLine = (row, words) => {
 /** @param {any} row */
 async function toggle(row) {
   if (row.querySelector(".h-form")) return close(row);
-  const line = await act("line", { part: row.spoken.at });
-  if (!line || row.querySelector(".h-form")) return;
+  const from = document.activeElement, line = await inTurn(() => act("line", { part: row.spoken.at }));
+  if (!line || !row.isConnected || row.querySelector(".h-form")) return;
+  const stayed = [from, document.body].includes(document.activeElement);
   for (const other of document.querySelectorAll("#h-parts .h-form")) close(other.closest(".h-part"));
   open = row.dataset.key;
   const n = row.spoken.at + 1, form = el(`<form class="h-form"><textarea class="h-field" rows="3"></textarea><p class="h-pauses"><label><span></span> <input type="number" class="h-field" min="0" max="30" step="0.1"></label>
@@ -227,11 +239,11 @@ async function toggle(row) {
   for (const [place, name, seconds] of /** @type {[number, string, number][]} */ ([[0, t("edit.before", "Pause before, s"), line.before], [1, t("edit.after", "Pause after, s"), line.after]])) {
     text(labels[place], name);
     pauses[place].value = String(Math.round(seconds * 100) / 100);
-    pauses[place].addEventListener("change", () => pauses[place].value !== "" && deed("pause", { part: row.spoken.at + place, seconds: Number(pauses[place].value), focus: ".h-form input" }, t("edit.paused", "The pause is set.")));
+    pauses[place].addEventListener("change", () => pauses[place].value !== "" && deed("pause", row, { after: place, seconds: Number(pauses[place].value), focus: ".h-form input" }, t("edit.paused", "The pause is set.")));
   }
   const changeWords = async (/** @type {boolean} */ now) => {
     const same = words.value.trim() === line.words.trim();
-    if (!same && !(await deed("words", { part: row.spoken.at, words: words.value }, ""))) return;
+    if (!same && !(await deed("words", row, { words: words.value }, ""))) return;
     unsent.delete(named);
     close(row);
     if (now && !same) speak();
@@ -256,13 +268,13 @@ async function toggle(row) {
   row.append(form);
   barEnds(row);
   row.querySelector(".h-edit").setAttribute("aria-expanded", "true");
-  words.focus();
+  if (stayed) words.focus(); // whoever went elsewhere meanwhile keeps their place
 }
 
 /** @param {any} row @param {boolean} up @param {string} where */
 const move = (row, up, where) => {
   const kept = close(row), moved = up ? t("edit.moved-up", "The part is moved up.") : t("edit.moved-down", "The part is moved down.");
-  return deed(up ? "up" : "down", { part: row.spoken.at, focus: where }, sentences([moved, kept && said]));
+  return deed(up ? "up" : "down", row, { focus: where }, sentences([moved, kept && said]));
 };
 
 // The takes that were there before, to be heard beside this one and chosen again.
@@ -280,7 +292,7 @@ function drawTakes(row, part) {
     line.firstElementChild.append(makePlayer({ ...take, label }));
     if (take.text !== part.text) line.firstElementChild.append(Object.assign(document.createElement("p"), { className: "h-soft", textContent: take.text.replace(/\[[^[\]]{1,40}\] ?/g, "") }));
     const use = makeButton(t("edit.use", "Use this take"), async () => {
-      const view = await act("take", { part: row.spoken.at, take: takes.findIndex((each) => each.url === take.url) });
+      const view = await inTurn(() => act("take", { part: row.spoken.at, take: takes.findIndex((each) => each.url === take.url) }));
       if (!view) return;
       put(view.text);
       tell(t("edit.used", "The take is used; the other one stays beside it."));

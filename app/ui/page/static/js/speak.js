@@ -67,7 +67,7 @@ function drawCheck(view) {
   text(check.lastElementChild, view.about + eta);
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
   drawCast(view, script.look);
-  compared(view.draft, script.look);
+  compared(view.draft, script.anew);
   saidDifferently(view, script.anew);
   inForce("speak", "changed", view.changed);
   document.querySelector("#speak-new-voice")?.classList.toggle("h-hidden", !view.imitates); // some know only the voices that lie with them
