@@ -9,12 +9,12 @@ import { hearNext } from "./speak.js";
 import { openTab } from "./tabs.js";
 import { sentences, size, t, time } from "./words.js";
 
-let /** @type {GreetingView | null} */ view = null, asked = "";
+let /** @type {GreetingView | null} */ view = null, asked = "", greeted = false;
 
 async function done() {
-  await ask("hearth/greeting", { method: "POST" });
-  if (view) view = { ...view, greeted: true };
+  greeted = true;
   document.querySelectorAll("#h-greeting").forEach((each) => (each.hidden = true));
+  await ask("hearth/greeting", { method: "POST" });
 }
 
 /** @param {string} name @param {StartTab} tab @param {string} field @param {string} words */
@@ -72,16 +72,16 @@ function draw(element, greeting) {
 }
 
 // A voice that came speaks the first sample at once where nothing is written yet, once its tab has chosen it.
-let /** @type {(() => void) | null} */ awaited = null;
+let /** @type {(() => unknown) | null} */ awaited = null;
 export const modelChosen = () => {
   awaited?.();
   awaited = null;
 };
 onUse(({ id, kind, title }) => {
-  const isVoice = kind === "speech", written = document.querySelector("#speak-text textarea")?.value ?? waitingDraft("speak-text");
-  if (isVoice && !written.trim()) {
+  const isVoice = kind === "speech", isBlank = () => !(document.querySelector("#speak-text textarea")?.value ?? waitingDraft("speak-text")).trim();
+  if (isVoice && isBlank()) {
     hearNext();
-    awaited = () => sendSample("speak-text", firstSamples.script, title, buttons.speak.go);
+    awaited = () => isBlank() && sendSample("speak-text", firstSamples.script, title, buttons.speak.go);
   }
   if (isVoice) call("speak.use", { model: id });
   else call("paint.use", { model: id });
@@ -90,13 +90,16 @@ onUse(({ id, kind, title }) => {
 
 // Starting a job by hand dismisses the greeting too.
 onPage("click", (event) => {
-  if (view && !view.greeted && event.target.closest?.("#speak-go, #paint-go")) done();
+  if (view && !greeted && event.target.closest?.("#speak-go, #paint-go")) done();
 });
 
 area("#h-greeting", async (element, { strip }) => {
   const now = strip?.machine ? "known" : "waking";
-  if (view?.greeted || asked === now) return;
+  if (greeted || asked === now) return;
   asked = now;
-  view = await ask("hearth/greeting");
+  const answer = await ask("hearth/greeting").catch(() => null);
+  if (greeted || asked !== now) return; // dismissed or asked anew meanwhile
+  if (!answer) return void (asked = ""); // again with the next look
+  [view, greeted] = [answer, answer.greeted];
   draw(element, view);
 });
