@@ -24,13 +24,14 @@ const last = (all, seconds) => {
 export const makeAlong = (player, id) => {
   const along = el(`<details class="h-along"><summary></summary><p class="h-soft"></p><div role="group"></div></details>`);
   const audio = /** @type {HTMLAudioElement} */ (player.querySelector("audio")), box = along.querySelector("div");
-  let /** @type {Sentence[]} */ sentences = [], /** @type {Sentence | null} */ now = null, /** @type {HTMLElement | null} */ word = null;
+  let /** @type {Sentence[]} */ sentences = [], /** @type {Sentence | null} */ now = null, /** @type {HTMLElement | null} */ word = null, turn = 0;
   text(along.querySelector("summary"), t("along.title", "Read along"));
   text(along.querySelector("p"), t("along.how", "Choose a sentence to hear it from there; the arrow keys go from one to the next."));
   box.setAttribute("aria-label", t("along.title", "Read along"));
 
   const fill = async () => {
-    const view = await ask(`hearth/along/${id}`);
+    const mine = ++turn, view = await ask(`hearth/along/${id}`);
+    if (mine !== turn) return; // asked anew meanwhile: its words may be known by then
     now = word = null;
     sentences = view.sentences.map(({ begin, end, text: said, words }) => {
       const row = el(`<span role="button" tabindex="-1"></span>`);

@@ -39,7 +39,9 @@ function choose(name, changes) {
 async function load(model) {
   if (asked === model && Date.now() - askedMs < FRESH_MS) return;
   [asked, askedMs] = [model, Date.now()];
-  groups = (await ask(`hearth/cast?${new URLSearchParams({ model })}`).catch(() => ({ models: [] }))).models;
+  const answer = await ask(`hearth/cast?${new URLSearchParams({ model })}`).catch(() => null);
+  if (!answer || model !== asked) return; // those of another model were asked for meanwhile
+  groups = answer.models;
   if (seen) drawCast(seen, look);
 }
 

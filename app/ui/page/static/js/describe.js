@@ -46,11 +46,12 @@ export async function describe(picture, name) {
   place()?.scrollIntoView({ block: "nearest" });
   tell(t("describe.looking", "Looking at the picture; without a graphics card this may take a minute ..."), []);
   const opened = await createImageBitmap(picture, { imageOrientation: "from-image" }).catch(() => null);
+  if (mine !== asked) return; // another one was asked for, or this one is no longer wanted
   if (!opened) return tell("", [], { trouble: t("sketch.not-a-picture", "{name} cannot be opened as a picture. Save it as PNG or JPEG and choose that.", { name }) });
   const answer = await post("hearth/describe", { picture: shrunk(opened, SIDE_MOST) }).catch(() => null);
   const silent = { trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") };
   const { words = "", ...failed } = (await answer?.json().catch(() => null)) ?? silent;
-  if (mine !== asked) return; // another one was asked for, or this one is no longer wanted
+  if (mine !== asked) return;
   if (!words) return tell("", [], failed);
   tell(t("describe.shows", "It shows: “{words}”", { words }), [[t("describe.add", "Add to the prompt"), () => add(words)]]);
   place().scrollIntoView({ block: "nearest" });

@@ -5,11 +5,13 @@ import { sure } from "./sure.js";
 import { sentences, size, t } from "./words.js";
 
 const SOON_MS = 1000, LARGE_BYTES = 50_000_000;
-let /** @type {DiskView | null} */ view = null, asked = 0, acting = false, trouble = "", all = false;
+let /** @type {DiskView | null} */ view = null, asked = 0, turn = 0, acting = false, trouble = "", all = false;
 
 async function load() {
-  asked = Date.now();
-  view = await ask("hearth/disk").catch(() => view);
+  asked = Infinity; // one at a time
+  const mine = ++turn, answer = await ask("hearth/disk").catch(() => view);
+  if (mine !== turn) return; // a press came meanwhile, and its answer counts
+  [view, asked] = [answer, Date.now()];
   redraw();
 }
 
@@ -17,6 +19,7 @@ async function load() {
 async function act(what, given = {}) {
   if (acting) return;
   [acting, trouble] = [true, ""];
+  turn++;
   redraw();
   const answer = await post(`hearth/disk/${what}`, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
@@ -137,7 +140,7 @@ function makeDouble(double) {
 
 area("#h-disk", (element) => {
   const wait = view?.looking || view?.comparing || view?.moving;
-  if (element.offsetParent && !acting && (!asked || (wait && Date.now() - asked > SOON_MS))) load();
+  if (element.offsetParent && !acting && (!view || wait) && Date.now() - asked > SOON_MS) load();
   if (!view) return;
   if (!element.firstElementChild) frame(element);
   const part = (/** @type {string} */ selector) => element.querySelector(selector), { moving } = view, wrong = trouble || (view.failed && view.told);

@@ -4,17 +4,21 @@ import { ask } from "./hearth.js";
 import { size, t } from "./words.js";
 
 const AGAIN_MS = 700;
-let open = "", words = "", timer = 0;
+let open = "", words = "", timer = 0, turn = 0, again = false;
 
 /** @typedef {(name: string, value?: string) => Promise<unknown>} Act */
 
 /** @param {HTMLElement} element @param {Act} act */
 export async function drawFound(element, act) {
   clearTimeout(timer);
-  const found = await ask(`hearth/found?root=${encodeURIComponent(open)}&words=${encodeURIComponent(words)}`);
-  if (!element.firstElementChild) frame(element, act);
-  draw(element, act, found);
-  if (found.reading && element.offsetParent) timer = setTimeout(() => drawFound(element, act), AGAIN_MS);
+  const mine = ++turn, found = await ask(`hearth/found?root=${encodeURIComponent(open)}&words=${encodeURIComponent(words)}`).catch(() => null);
+  if (mine !== turn) return; // asked anew meanwhile
+  if (found) {
+    if (!element.firstElementChild) frame(element, act);
+    draw(element, act, found);
+    again = found.reading;
+  }
+  if (again && element.offsetParent) timer = setTimeout(() => drawFound(element, act), AGAIN_MS);
 }
 
 /** @param {HTMLElement} element @param {Act} act */
