@@ -8,7 +8,7 @@ import { inForce, told } from "./told.js";
 import { t, time } from "./words.js";
 
 const READ = ".epub,.docx,.pdf,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
-let /** @type {BookView} */ book = {}, asked = false, seen = "";
+let /** @type {BookView} */ book = {}, asked = false, seen = "", turn = 0, /** @type {Promise<unknown>} */ opening = Promise.resolve();
 
 const owner = () => Boolean(live.state?.charts);
 const panel = () => document.querySelector("#h-book");
@@ -17,17 +17,21 @@ const panel = () => document.querySelector("#h-book");
 /** @param {File} file */
 export const wantsReading = ({ name, size }) => owner() && (/\.(epub|docx|srt|vtt|markdown|pdf|doc|rtf|odt|mobi|azw3?)$/i.test(name) || (/\.(txt|text|md)$/i.test(name) && size > LONG));
 
+// One after the other: the server has open what it read last.
 /** @param {File} file */
-export const openBook = async (file) => {
+export const openBook = (file) => (opening = opening.catch(() => {}).then(() => read(file)));
+
+/** @param {File} file */
+async function read(file) {
   const body = new FormData();
   body.append("file", file);
   inForce("speak", "refused", "");
   reading(t("book.reading", "Reading {name}\u2026", { name: file.name }));
-  const answer = await fetch("hearth/book", { method: "POST", credentials: "same-origin", body }), view = await answer.json().catch(() => ({}));
+  const answer = await fetch("hearth/book", { method: "POST", credentials: "same-origin", body }).catch(silent), view = await answer.json().catch(() => ({}));
   reading("");
   if (answer.ok) show(view);
   else inForce("speak", "refused", view.trouble ?? t("book.status", "Hearth did not take {name} (status {status}). Try again.", { name: file.name, status: answer.status }));
-};
+}
 
 /** @param {string} words */
 function reading(words) {
@@ -41,6 +45,7 @@ function reading(words) {
 /** @param {BookView} view */
 function show(view) {
   book = view;
+  turn++;
   draw();
   if (!book.chapters) return;
   panel()?.querySelector("legend").scrollIntoView({ block: "nearest" });
@@ -150,9 +155,10 @@ function drawNames() {
 
 /** @param {string[]} names */
 async function give(names) {
-  const view = await tell(await act("voices", { names }));
-  if (!view) return;
+  const mine = ++turn, view = await tell(await act("voices", { names }));
+  if (!view || mine !== turn) return; // others were ticked meanwhile
   book = view;
+  drawSpoken();
   drawNames();
   if (document.activeElement === document.body) panel().querySelector(".h-names :is(input, button)")?.focus({ preventScroll: true }); // the pressed button is gone
   checkAgain();
@@ -168,7 +174,7 @@ async function save(button, kind) {
   const label = button.textContent ?? "", ids = (book.chapters ?? []).filter((each) => each.state === "done").map((each) => each.creation).join();
   button.disabled = true;
   text(button, t("shelf.joining", "Joining\u2026"));
-  const refused = await fetchFile(`hearth/export?${new URLSearchParams({ [kind === "audiobook" ? kind : "each"]: kind, ids, title: book.title ?? "" })}`);
+  const refused = await fetchFile(`hearth/export?${new URLSearchParams({ [kind === "audiobook" ? kind : "each"]: kind, ids, title: book.title ?? "" })}`).catch(silent);
   await tell(refused ?? new Response("{}"));
   button.disabled = false;
   text(button, label);
@@ -198,7 +204,8 @@ function drawInvents() {
 }
 
 /** @param {string} name @param {{ chapters?: number[], names?: string[] }} [values] */
-const act = (name, values = {}) => post(`hearth/book/${name}`, values);
+const act = (name, values = {}) => post(`hearth/book/${name}`, values).catch(silent);
+const silent = () => new Response(JSON.stringify({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }), { status: 503 });
 
 /** @param {Response} answer */
 async function tell(answer) {
@@ -220,27 +227,29 @@ async function putIntoScript() {
 }
 
 async function close() {
-  await act("close");
-  book = {};
-  draw();
-  document.querySelector("#h-scripts .h-open-book")?.focus();
+  const from = document.activeElement, closed = book;
+  if (!(await tell(await act("close"))) || book !== closed) return;
+  const stayed = [from, document.body].includes(document.activeElement);
+  show({});
+  if (stayed) document.querySelector("#h-scripts .h-open-book")?.focus();
 }
 
 area("#h-book", () => {
   if (owner() && !asked) {
     asked = true;
-    ask("hearth/book").then(show, () => {}); // one that was open before the page was loaded anew
+    ask("hearth/book").then((view) => view.chapters && !book.chapters && show(view), () => {}); // one that was open before the page was loaded anew
   }
   const { speech, queue } = live.state ?? {}, now = `${speech?.job} ${speech?.end?.kind} ${speech?.results.length} ${queue?.length}`;
   if (!book.chapters) return;
   drawInvents();
   if (now === seen) return;
   seen = now;
+  const of = book;
   ask("hearth/book").then(({ chapters }) => {
-    if (chapters?.length !== book.chapters?.length) return;
+    if (seen !== now || book !== of || chapters?.length !== book.chapters?.length) return; // asked anew, or another one meanwhile
     book.chapters = chapters;
     drawSpoken();
-  }, () => {});
+  }, () => (seen = ""));
 });
 area("#h-scripts", (element) => {
   if (!owner() || !element.firstElementChild || element.querySelector(".h-open-book")) return;
