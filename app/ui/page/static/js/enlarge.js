@@ -4,6 +4,7 @@ import { area, ask, live, post, soon } from "./hearth.js";
 import { t } from "./words.js";
 
 const chosen = { times: "2", enlarger: "starter" }; // the last choice, while the page is open
+let asking = false;
 
 /** @typedef {{ id: number, width?: number, height?: number, binned?: boolean, gone?: boolean }} Picture a result or a creation */
 
@@ -37,7 +38,9 @@ export const enlargeActs = (picture) => (live.state.charts && !picture.binned &&
 
 /** @param {Picture} picture */
 async function askEnlarge(picture) {
-  const { enlargers } = await ask("hearth/enlarge"), { width = 0, height = 0 } = picture;
+  if (asking) return; // a double click
+  asking = true;
+  const { enlargers } = await ask("hearth/enlarge").finally(() => (asking = false)), { width = 0, height = 0 } = picture;
   const dialog = el(`<dialog class="h-dialog h-enlarge-by"><form method="dialog"><h2></h2><p class="h-soft"></p><label><span></span><select class="h-field"></select></label>
     <label><span></span><select class="h-field"></select></label><p class="h-trouble" role="alert" hidden></p><p class="h-chips"><button type="button" class="h-chip h-not"></button><button class="h-chip h-go-on"></button></p></form></dialog>`);
   const [times, by] = dialog.querySelectorAll("select"), [how, what] = dialog.querySelectorAll("label span"), told = dialog.querySelector(".h-trouble"), go = dialog.querySelector(".h-go-on");
@@ -57,8 +60,8 @@ async function askEnlarge(picture) {
     event.preventDefault();
     Object.assign(chosen, { times: times.value, enlarger: by.value });
     go.disabled = true;
-    const answer = await post("hearth/enlarge/begin", { id: picture.id, times: Number(times.value), enlarger: by.value });
-    const { trouble } = await answer.json().catch(() => ({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }));
+    const answer = await post("hearth/enlarge/begin", { id: picture.id, times: Number(times.value), enlarger: by.value }).catch(() => null);
+    const { trouble } = (await answer?.json().catch(() => null)) ?? { trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") };
     go.disabled = false;
     [told.hidden, told.textContent] = [!trouble, trouble ?? ""];
     if (!trouble) dialog.close();

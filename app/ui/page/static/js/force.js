@@ -43,8 +43,11 @@ export const startFrom = (creation) => openStart(bring(creation), creation.name)
 
 /** Say in words what to change: the picture is where Paint starts, a model that edits is chosen, the old words are ready to be typed over. @param {ResultView} creation */
 export const changeByWords = async (creation) => {
+  const earlier = start.now, from = document.activeElement;
   await startFrom(creation);
+  if (start.now === earlier || start.now?.name !== creation.name) return; // it cannot be opened, or another one was meanwhile
   call("paint.edit");
+  if (![from, document.body].includes(document.activeElement)) return; // somebody types already
   const prompt = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("#paint-prompt textarea"));
   prompt?.focus();
   prompt?.select();
@@ -141,9 +144,9 @@ function closeNotes(words) {
 // tells of a refusal only in that note: so the global is wrapped.
 const asked = window.fetch;
 window.fetch = async (address, options) => {
+  const tab = document.querySelector("button#paint-go")?.offsetParent ? "paint" : "speak"; // that it is sent from, whichever is open once it is refused
   const answer = await asked(address, options);
   if (/\/gradio_api\/upload(\?|$)/.test(address instanceof Request ? address.url : String(address))) {
-    const tab = document.querySelector("button#paint-go")?.offsetParent ? "paint" : "speak";
     const words = answer.ok ? "" : await answer.clone().text();
     if (words) closeNotes(words);
     inForce(tab, "refused", words);
