@@ -42,8 +42,9 @@ function askWords(under, label, value, keep, known = []) {
   const form = el(`<form class="h-one h-asks"><input type="text" class="h-field" maxlength="200" autocomplete="off"><button class="h-chip"></button></form>`);
   const input = form.querySelector("input"), from = /** @type {HTMLElement} */ (document.activeElement);
   const leave = () => {
+    const stayed = [form.querySelector(":focus"), document.body].includes(document.activeElement); // whoever went elsewhere meanwhile keeps their place
     form.remove();
-    (from?.checkVisibility() ? from : from?.closest("details")?.querySelector("summary"))?.focus(); // a menu is shut by then
+    if (stayed) (from?.checkVisibility() ? from : from?.closest("details")?.querySelector("summary"))?.focus(); // a menu is shut by then
   };
   input.value = value;
   input.setAttribute("aria-label", label);
@@ -68,6 +69,15 @@ function askWords(under, label, value, keep, known = []) {
   under.append(form);
   input.focus();
   input.select();
+}
+
+// Draw a bar anew around what somebody types into it, and go on typing.
+/** @param {any} bar @param {string} html */
+function frame(bar, html, keeps = true) {
+  const asks = keeps ? bar.querySelector("form.h-asks") : null, held = asks?.querySelector(":focus");
+  bar.innerHTML = html;
+  if (asks) bar.append(asks);
+  held?.focus({ preventScroll: true });
 }
 
 /** The album to look into, among the other choices above the creations. @param {any} select @param {Shelf} shelf */
@@ -98,10 +108,10 @@ export function drawAlbum(bar, shelf) {
   const album = shelf.page().albums.find(({ id }) => id === shelf.look.album);
   bar.hidden = !album;
   if (!album) return void (bar.dataset.drawn = bar.innerHTML = "");
-  const drawn = JSON.stringify([album, shelf.picked.size]);
+  const drawn = JSON.stringify(album);
   if (bar.dataset.drawn === drawn) return;
-  bar.dataset.drawn = drawn;
-  bar.innerHTML = `<h2></h2><p class="h-soft"></p><div class="h-chips"></div>`;
+  frame(bar, `<h2></h2><p class="h-soft"></p><div class="h-chips"></div>`, bar.dataset.album === String(album.id));
+  Object.assign(bar.dataset, { drawn, album: album.id });
   text(bar.querySelector("h2"), album.name);
   text(bar.querySelector("p"), album.kept ? t("album.project", "With the script, the prompt and the settings of your work on it.") : t("album.plain", "An album. It can also keep the script, the prompt and the settings that you work with: then it is a project."));
   /** @param {string} label @param {() => unknown} run */
@@ -117,7 +127,7 @@ export function drawAlbum(bar, shelf) {
   bar.querySelector(".h-chips").append(save);
   add(t("album.remove", "Remove album"), async () => {
     if (!(await sure(t("album.sure", "Remove the album “{name}”? Its creations stay on the shelf; drafts that are kept in it go.", { name: album.name }), t("album.remove", "Remove album")))) return;
-    if (await deed(shelf, "remove", { album: album.id })) shelf.change({ album: 0 });
+    if (await deed(shelf, "remove", { album: album.id })) shelf.change(shelf.look.album === album.id ? { album: 0 } : {});
   });
 }
 
@@ -125,8 +135,9 @@ export function drawAlbum(bar, shelf) {
 async function keepWork(bar, shelf, album) {
   if (album.kept && !(await sure(t("album.again", "Replace the drafts that “{name}” keeps by those of now?", { name: album.name }), t("album.replace", "Replace"), "h-go-on"))) return;
   await draftsSaved();
-  if (await deed(shelf, "keep", { album: album.id })) await shelf.change({});
-  text(bar.querySelector("p"), t("album.kept", "Your script, prompt and settings are kept in it."));
+  if (!(await deed(shelf, "keep", { album: album.id }))) return;
+  await shelf.change({});
+  if (shelf.look.album === album.id) text(bar.querySelector("p"), t("album.kept", "Your script, prompt and settings are kept in it."));
 }
 
 // The fields come with the page: their texts of before stand beside the samples as earlier ones.
@@ -177,10 +188,8 @@ export function drawPicked(bar, shelf, more) {
   bar.hidden = !picked.size;
   const drawn = JSON.stringify([[...picked.keys()], albums, shelf.look.album, more.map(([label]) => label)]);
   if (bar.hidden || bar.dataset.drawn === drawn) return;
-  const asks = bar.querySelector("form.h-asks"); // somebody types into it
   bar.dataset.drawn = drawn;
-  bar.innerHTML = `<p role="status"></p><select class="h-field"></select><div class="h-chips"></div>`;
-  if (asks) bar.append(asks);
+  frame(bar, `<p role="status"></p><select class="h-field"></select><div class="h-chips"></div>`);
   text(bar.querySelector("p"), t("shelf.picked", "{n} selected", { n: picked.size }));
   const select = bar.querySelector("select");
   select.setAttribute("aria-label", t("album.put", "Put into an album"));
@@ -194,7 +203,12 @@ export function drawPicked(bar, shelf, more) {
   });
   /** @param {string} label @param {() => unknown} run */
   const add = (label, run) => bar.querySelector(".h-chips").append(makeButton(label, run, "h-chip"));
-  if (shelf.look.album) add(t("album.take", "Take out of this album"), async () => (await deed(shelf, "take", { ids: ids(), album: shelf.look.album })) && (picked.clear(), shelf.change({})));
+  if (shelf.look.album) add(t("album.take", "Take out of this album"), async () => {
+    const taken = [...ids()];
+    if (!(await deed(shelf, "take", { ids: taken, album: shelf.look.album }))) return;
+    for (const id of taken) picked.delete(id); // others may have been ticked meanwhile
+    shelf.change({});
+  });
   add(t("tags.add", "Add tags"), () => askWords(bar, t("tags.words", "Tags, with commas between them"), "", async (value) => (await deed(shelf, "tag", { ids: ids(), value })) && (await shelf.change({}), true), tags));
   for (const [label, run] of more) add(label, run);
   add(t("shelf.pick-none", "Select none"), () => (picked.clear(), shelf.change({})));

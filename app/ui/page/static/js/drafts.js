@@ -6,7 +6,7 @@ import { area, ask, fill, post, redraw } from "./hearth.js";
 const FIELDS = ["speak-text", "paint-prompt", "paint-negative"];
 const WAIT_MS = 500, EARLIER_MOST = 5, USED = `${FIELDS[1]}-used`, USED_MOST = 100, OWN = "hearth_drafts"; // of this window, and all that a guest has
 const /** @type {Map<string, string | null>} */ known = new Map(); // field -> text saved last
-let timer = 0, /** @type {Record<string, string | string[]> | null} */ kept = null, asked = false, mine = false, /** @type {Promise<unknown>} */ sending = Promise.resolve();
+let timer = 0, /** @type {Record<string, string | string[]> | null} */ kept = null, asked = false, came = false, mine = false, /** @type {Promise<unknown>} */ sending = Promise.resolve();
 
 /** @returns {Record<string, string | string[]>} */
 const own = () => JSON.parse(sessionStorage.getItem(OWN) ?? "{}");
@@ -20,7 +20,7 @@ const later = () => {
 function send() {
   clearTimeout(timer);
   timer = 0;
-  if (!kept) return; // not known yet whose drafts these are
+  if (!came) return; // not known yet whose drafts these are
   const fresh = FIELDS.filter((id) => known.has(id) && field(id) && field(id).value !== known.get(id));
   if (!fresh.length) return;
   const texts = Object.fromEntries(fresh.map((id) => [id, field(id).value]));
@@ -32,7 +32,8 @@ function send() {
 /** @param {Record<string, string | string[]>} texts */
 function save(texts, again = () => {}) {
   // keepalive: also while the page unloads.
-  if (mine) sending = post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again);
+  const before = sending; // also what was sent before it
+  if (mine) sending = post("hearth/drafts", texts, { keepalive: JSON.stringify(texts).length < 60_000 }).then((answer) => answer.ok || again(), again).then(() => before);
   sessionStorage.setItem(OWN, JSON.stringify({ ...own(), ...texts })); // last: a script of megabytes may have no room here
 }
 
@@ -68,15 +69,15 @@ addEventListener("pagehide", send);
 area("#h-strip", (_, { charts }) => {
   if (asked) return;
   [asked, mine] = [true, Boolean(charts)];
-  if (mine) ask("hearth/drafts").catch(() => ({})).then((drafts) => ((kept = { ...drafts, ...own() }), redraw())); // at once, not with the next answer
-  else kept = own();
+  if (mine) ask("hearth/drafts").catch(() => ({})).then((drafts) => (([kept, came] = [{ ...drafts, ...own() }, true]), redraw())); // at once, not with the next answer
+  else [kept, came] = [own(), true];
 });
 // Fill a field with its draft once both are there: fields of tabs never opened are not on the page yet.
 // A value set meanwhile, as by "Reuse settings", wins over the draft, which is returned.
 /** @param {string} id @returns {string} */
 export function restoreDraft(id) {
-  if (!kept || !field(id)) return "";
-  const first = !known.has(id), draft = String(kept[id] ?? "");
+  if (!came || !field(id)) return "";
+  const first = !known.has(id), draft = String(kept?.[id] ?? "");
   if (first) known.set(id, draft);
   if (first && draft && !field(id).value) {
     fill(id, draft);
