@@ -182,7 +182,7 @@ class BookDesk:
 
         def add(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
             others = [each for each in books if not told.items() <= each.items()]
-            before = next((each["jobs"] for each in books if each not in others), {})
+            before: dict[str, int] = next((each["jobs"] for each in books if each not in others), {})
             return [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
 
         with contextlib.suppress(Trouble, OSError):  # then its audiobook can only be saved while it is open

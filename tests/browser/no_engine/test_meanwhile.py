@@ -39,7 +39,7 @@ def fresh(browser: Browser, address: str) -> Iterator[Page]:
 
 
 @contextmanager
-def held(page: Page, address: str, method: str = "") -> Iterator[list[Route]]:
+def held(page: Page, address: str | re.Pattern[str], method: str = "") -> Iterator[list[Route]]:
     """What is asked there stays on its way until the test answers it."""
     waiting = list[Route]()
     page.route(address, lambda route: waiting.append(route) if method in ("", route.request.method) else route.fallback())

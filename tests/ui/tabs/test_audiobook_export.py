@@ -116,7 +116,7 @@ def draw(colour: tuple[int, int, int]) -> bytes:
 def test_a_book_that_is_not_open_any_more_still_has_title_author_cover_and_order(tmp_path: Path) -> None:
     import av
 
-    def save(ids: str) -> tuple[dict[str, str], list[str], list[tuple[int, int, int]]]:
+    def save(desk: Desk, ids: str) -> tuple[dict[str, str], list[str], list[tuple[int, int, int]]]:
         (tmp_path / "made.m4b").write_bytes(page_of(desk).get("/hearth/export", params={"audiobook": "1", "ids": ids}).content)
         with av.open(str(tmp_path / "made.m4b")) as opened:
             covers = [next(opened.decode(each)).to_image() for each in opened.streams.video]
@@ -129,20 +129,20 @@ def test_a_book_that_is_not_open_any_more_still_has_title_author_cover_and_order
         ids = speak_backwards(desk)
         desk.book.begin(SpeechRequest("?"))  # and once more, which is not spoken yet
     with desk_at(tmp_path / "home") as desk:
-        told, chapters, covers = save(ids)
+        told, chapters, covers = save(desk, ids)
         assert (told["title"], told["artist"]) == ("The Ferry & the Fjord", "A. Writer")
         assert chapters == ["The Ferry", "The Storm"] and covers == [(200, 30, 30)]
         with save_epub(tmp_path / "y", {"c.xhtml": "<h1>Home</h1><p>It snowed.</p>"}, None, cover=draw((30, 30, 200))).open("rb") as file:
             desk.book.open(file, "y.epub")
         other = speak_backwards(desk)
-        assert save(ids)[1:] == (["The Ferry", "The Storm"], [(200, 30, 30)]), "another one is open"
-        assert save(other)[1:] == (["Home"], [(30, 30, 200)])
+        assert save(desk, ids)[1:] == (["The Ferry", "The Storm"], [(200, 30, 30)]), "another one is open"
+        assert save(desk, other)[1:] == (["Home"], [(30, 30, 200)])
         desk.book.close()
-        told, chapters, covers = save(f"{other},{ids}")
+        told, chapters, covers = save(desk, f"{other},{ids}")
         assert "artist" not in told and chapters == ["The Storm", "The Ferry", "Home"] and not covers, "chapters of two books are of none"
         for each in desk.keeper.home.covers.iterdir():
             each.unlink()
-        told, _, covers = save(ids)
+        told, _, covers = save(desk, ids)
         assert told["artist"] == "A. Writer" and not covers, "a cover that was deleted takes nothing else with it"
 
 

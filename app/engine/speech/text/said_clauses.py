@@ -215,9 +215,7 @@ def read_name(row: Saying, words: Sequence[str], at: int) -> tuple[str, int]:
 def _is_name(row: Saying, word: str) -> bool:
     noble = word[1:2] in ("'", "’") and word[0] in "dD"
     begins = word[2:3] if noble else word[0]
-    return (
-        begins.isupper() and len(word) > 1 and not word.endswith(_GENITIVE) and word.lower() not in row.pronouns | row.fixed | row.leads
-    )  # fmt: skip
+    return begins.isupper() and len(word) > 1 and not word.endswith(_GENITIVE) and word.lower() not in row.pronouns | row.fixed | row.leads
 
 
 def _is_verb(row: Saying, words: Sequence[str], at: int) -> bool:
