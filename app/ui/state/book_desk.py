@@ -7,8 +7,9 @@ import contextlib
 import dataclasses
 import hashlib
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any, Final, Literal
 
 from app.base import atomic_write
@@ -127,9 +128,9 @@ class BookDesk:
     def find_book(self, spoken: Sequence[Creation]) -> tuple[Book | None, dict[int, int]]:
         """Return the book whose chapters all of these are, without its words where it is not open any more, and by number where in it each stands."""
         jobs = {each.id: self.jobs.keeper.shelf.find_origin(each.job) for each in spoken}
-        for book, places in self._list_books() if jobs else ():
+        for read, places in self._list_books() if jobs else ():
             if {*jobs.values()} <= places.keys():
-                return book, {id_: places[job] for id_, job in jobs.items()}
+                return read(), {id_: places[job] for id_, job in jobs.items()}
         return None, {}
 
     def _settle(self, asked: SpeechRequest) -> SpeechRequest:
@@ -180,31 +181,37 @@ class BookDesk:
         folder, name = self.jobs.keeper.home.covers, hashlib.sha256(cover).hexdigest() if cover else ""
         told = {"title": book.title, "author": book.author, "cover": name, "words": _hash(" ".join(map(key_of, book.chapters)))}
 
+        gone = set[str]()
+
         def add(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
             others = [each for each in books if not told.items() <= each.items()]
             before: dict[str, int] = next((each["jobs"] for each in books if each not in others), {})
-            return [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
+            kept = [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
+            gone.update({each["cover"] for each in books} - {each["cover"] for each in kept} - {""})
+            return kept
 
         with contextlib.suppress(Trouble, OSError):  # then its audiobook can only be saved while it is open
             if cover:
                 with atomic_write.replacing(folder / name) as unfinished:
                     unfinished.write_bytes(cover)
             self.jobs.settings.change(BOOKS, [], add)
-            needed = {each["cover"] for each in self.jobs.settings.get(BOOKS)}
-            for each in folder.glob("*"):
-                if each.name not in needed:
-                    each.unlink()
+            for each in gone:
+                (folder / each).unlink(missing_ok=True)
 
-    def _list_books(self) -> Iterator[tuple[Book, Mapping[str, int]]]:
-        """Yield the open book, then those that were spoken, the last first; with each the places of its chapters by the jobs that spoke them."""
-        if self.book is not None:
-            yield self.book, self._list_places()
+    def _list_books(self) -> Iterator[tuple[Callable[[], Book], Mapping[str, int]]]:
+        """Yield how to read the open book, then those that were spoken, the last first; with each the places of its chapters by the jobs that spoke
+        them."""
+        if (book := self.book) is not None:
+            yield lambda: book, self._list_places()
         for kept in reversed(self.jobs.settings.get(BOOKS, [])):
-            cover = b""
-            if kept["cover"]:
-                with contextlib.suppress(OSError):
-                    cover = (self.jobs.keeper.home.covers / kept["cover"]).read_bytes()
-            yield Book((), kept["title"], kept["author"], cover=cover), kept["jobs"]
+            yield partial(self._read_kept, kept), kept["jobs"]
+
+    def _read_kept(self, kept: Mapping[str, str]) -> Book:
+        cover = b""
+        if kept["cover"]:
+            with contextlib.suppress(OSError):
+                cover = (self.jobs.keeper.home.covers / kept["cover"]).read_bytes()
+        return Book((), kept["title"], kept["author"], cover=cover)
 
     def _list_places(self) -> dict[str, int]:
         return {job: place for place, job in enumerate(self._list_jobs()) if job}

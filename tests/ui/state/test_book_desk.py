@@ -186,6 +186,9 @@ def test_a_book_that_is_opened_again_knows_what_of_it_is_spoken_and_by_whom(desk
 def test_of_books_that_were_spoken_the_last_are_kept_each_once(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book_desk, "BOOKS_MOST", 2)
     jobs: list[str] = []
+    own = desk.keeper.home.covers / "own.jpg"  # of nobody's book: it stays
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_bytes(b"")
     for number in (1, 2, 1, 3):
         Image.new("RGB", (8, 8), (0, 60 * number, 0)).save(made := io.BytesIO(), "PNG")
         page = {"a.xhtml": f"<h1>No. {number}</h1><p>It rained.</p>"}
@@ -195,7 +198,7 @@ def test_of_books_that_were_spoken_the_last_are_kept_each_once(desk: Desk, tmp_p
         jobs.append(*desk.jobs.chapters.jobs)
     kept = desk.settings.get(BOOKS)
     assert [each["jobs"] for each in kept] == [{jobs[0]: 0, jobs[2]: 0}, {jobs[3]: 0}]
-    assert {each["cover"] for each in kept} == {each.name for each in desk.keeper.home.covers.iterdir()}
+    assert {own.name, *(each["cover"] for each in kept)} == {each.name for each in desk.keeper.home.covers.iterdir()}
 
 
 def test_a_stopped_book_shows_the_chapter_that_ran_and_goes_on_as_a_whole(desk: Desk, tmp_path: Path) -> None:
