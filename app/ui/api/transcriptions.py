@@ -54,7 +54,9 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
     except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
         told = fault.detail if isinstance(fault, HTTPException) else str(fault)
         raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=told)) from fault
-    wanted, spoken = given.response_format or "json", (given.language or "").lower()
+    wanted, spoken = given.response_format or "json", (given.language or "").lower().partition("-")[0]
+    if spoken == "auto":
+        spoken = ""
     check(wanted, given.granularities, given.streams, spoken)
     if not isinstance(sent, UploadFile) or not data:
         raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")

@@ -108,7 +108,8 @@ async def ask_for_languages(desk: Desk) -> None:
     await refuse("German", "ISO 639-1")
     await refuse("xx", "ISO 639-1")
     await refuse("de", "hears English only")
-    assert (await create(file=sound, model=MODEL, language="en")).text.strip()
+    for code in ("en", "en-US", "auto"):
+        assert (await create(file=sound, model=MODEL, language=code)).text.strip()
     complete(save_whisper(place_for(desk.keeper.home, "whisper-small"), several=True))
     for code, name in (("de", "german"), ("EN", "english")):
         heard = await create(file=sound, model=MODEL, language=code, response_format="verbose_json")
