@@ -68,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
         guide=resolve(args.guide),
         reference=resolve(args.reference),
         loras=tuple(map(parse_lora, args.lora)),
-        **({"upscale": HIRES_TIMES} if args.hires else {}) | read_settings(args, PICTURES),
+        **({"upscale": HIRES_TIMES} if args.hires and not args.mask else {}) | read_settings(args, PICTURES),
     )
     if args.output is not None:
         require_png(args.output)

@@ -228,7 +228,14 @@ def test_what_is_no_size_gets_a_sentence(size: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "times"), [(("--hires",), 1.5), (("--hires", "--upscale", "2"), 2), (("--hires", "--upscale", "2.25"), 2.25), ((), 1)]
+    ("words", "times"),
+    [
+        (("--hires",), 1.5),
+        (("--hires", "--upscale", "2"), 2),
+        (("--hires", "--upscale", "2.25"), 2.25),
+        (("--hires", "--image", __file__, "--mask", __file__), 1),  # where nothing is painted over
+        ((), 1),
+    ],
 )
 def test_hires_enlarges_by_itself(words: tuple[str, ...], times: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[PictureRequest]()

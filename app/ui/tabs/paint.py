@@ -255,8 +255,9 @@ def connect(tab: PaintTab) -> None:
     clear_when_changed(fields.asked, message)
     fields.model.size.select(tab.clear_own_size, None, [width, height], **LATEST)
     hires, upscale = fields.rows["hires"], fields.rows["upscale"]
-    # The switch does it alone: what is not larger gets larger with it, and is as it was without it.
-    hires.input(None, [hires, upscale], upscale, js=f"(on, times) => on ? (times > 1 ? times : {HIRES_TIMES}) : 1")
+    # The switch does it alone: what is not larger gets larger with it, and is as it was without it; a factor of one's own stays.
+    factor = f"(on, times) => (on && times === 1 ? {HIRES_TIMES} : !on && times === {HIRES_TIMES} ? 1 : times)"
+    hires.input(None, [hires, upscale], upscale, js=factor)
 
 
 def send_start(fields: PaintFields) -> str:
