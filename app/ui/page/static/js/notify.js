@@ -74,7 +74,7 @@ async function act(what, given, element) {
   const mine = ++turn, field = element.querySelector("form input"), written = field.value, answer = await post(`hearth/notify/${what}`, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
   if (what === "keep" && !said.trouble && field.value === written) field.value = "";
-  if (mine !== turn) return; // a test takes seconds: what was pressed meanwhile counts
+  if (mine !== turn && !(what === "keep" && said.trouble)) return; // a test takes seconds: what was pressed meanwhile counts
   const told = element.querySelector(".h-trouble");
   [told.hidden, told.textContent] = [!said.trouble, said.trouble ?? ""];
   if (!said.trouble) card = said;

@@ -159,11 +159,19 @@ async function act(name, voice, value = "") {
   const deed = `${name} ${voice}`;
   if (under_way.has(deed)) return false;
   under_way.add(deed);
+  try {
+    return await actOnce(name, voice, value);
+  } finally {
+    under_way.delete(deed);
+  }
+}
+
+/** @param {string} name @param {string} voice @param {string} value */
+async function actOnce(name, voice, value) {
   const answer = await post(`hearth/voices/${name}`, { name: voice, value }).catch(() => null);
   const { trouble } = answer ? await answer.json().catch(() => ({})) : { trouble: t("machines.silent", "Hearth did not respond.") };
   if (trouble) tell(trouble);
   await load();
-  under_way.delete(deed);
   call("speak.voices"); // the field to choose from
   return answer?.ok;
 }
