@@ -300,11 +300,20 @@ class Shelf:
         return self._sources
 
     def get(self, id_: int) -> Creation:
-        with self._moving:  # a file on its way is at neither place
-            found = self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_)) if 0 < id_ < ID_LIMIT else []
+        found = self._find(id_)
         if not found:
             raise Trouble(say_to_all("shelf.unknown", "Creation {id} is not on the shelf. It may have been deleted for good.", id=id_))
         return found[0]
+
+    def get_all(self, ids: Iterable[int]) -> list[Creation]:
+        """Return those of several creations that are still there; of what is gone altogether, raise a Trouble."""
+        asked = dict.fromkeys(ids)
+        found = [creation for each in asked for creation in self._find(each)]
+        return found or [self.get(each) for each in asked]
+
+    def _find(self, id_: int) -> list[Creation]:
+        with self._moving:  # a file on its way is at neither place
+            return self._read_all(self._db.query("SELECT * FROM creations WHERE id=?", id_)) if 0 < id_ < ID_LIMIT else []
 
     def list_of_job(self, job: str) -> list[Creation]:
         return self._read_all(self._db.query("SELECT * FROM creations WHERE job=? ORDER BY id", job))
@@ -365,11 +374,13 @@ class Shelf:
         return target
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:
-        """Move file and row together. Where Hearth is killed in between, `find_moved` mends it at the next start."""
+        """Move file and row together. Where Hearth is killed in between, `find_moved` mends it at the next start. What is there already stays so."""
         refuse_away(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
         with self._moving:
-            self._move_row(self.get(id_), folder, binned_s)
+            creation = self.get(id_)
+            if creation.binned != (binned_s is not None):
+                self._move_row(creation, folder, binned_s)
 
     def _move_row(self, creation: Creation, folder: Path, binned_s: float | None) -> None:
         path = creation.path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.shelf import Shelf
 from app.engine.keeper.project_file import SUFFIX, Brought, explain_left_out, read_project, write_project
-from app.ui.page.translate import language, translate
+from app.ui.page.translate import Language, join, language, translate
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
@@ -68,12 +68,6 @@ class Deed:
         tags = [each for each in (" ".join(word.split()) for word in self.value.replace("，", ",").split(",")) if each]
         self.gallery.tag(self.creations, tags[:TAGS_MOST])
 
-    def move(self, move: Callable[[Shelf, int], None], to_bin: bool) -> None:
-        with saying_what_stays():
-            for each in self.creations:
-                if each.binned != to_bin:
-                    move(self.shelf, each.id)
-
     def name(self) -> None:
         for each in self.creations[:1]:
             self.gallery.name(each, self.value)
@@ -88,9 +82,9 @@ ACTIONS: Final[Mapping[str, Callable[[Deed], int | None]]] = {
     "tag": Deed.tag,
     "untag": lambda deed: deed.gallery.untag(deed.creations, deed.value),
     "name": Deed.name,
-    "delete": lambda deed: deed.move(Shelf.delete, to_bin=True),
-    "restore": lambda deed: deed.move(Shelf.restore, to_bin=False),
 }
+
+MOVES: Final[Mapping[str, Callable[[Shelf, int], None]]] = {"delete": Shelf.delete, "restore": Shelf.restore}
 
 
 @contextmanager
@@ -128,12 +122,31 @@ def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
     if asked.act == "back":
         return JSONResponse({"album": 0, "drafts": bring_back(desk)})
     action = ACTIONS.get(asked.act)
-    if action is None:
+    if action is None and asked.act not in MOVES:
         return Response(status_code=404)
     ids = [int(each) for each in asked.ids.split(",") if each.isascii() and each.isdecimal() and len(each) < 19]
     refuse_many(ids)
-    made = action(Deed(desk.keeper.shelf, desk.keeper.gallery, [desk.keeper.shelf.get(each) for each in ids], asked.album, asked.value))
+    shelf = desk.keeper.shelf
+    creations = shelf.get_all(ids)
+    if action is None:
+        return JSONResponse(move(shelf, creations, asked.act, language(request)))
+    made = action(Deed(shelf, desk.keeper.gallery, creations, asked.album, asked.value))
     return JSONResponse({"album": made or asked.album})
+
+
+def move(shelf: Shelf, creations: Iterable[Creation], act: str, spoken: Language) -> dict[str, Any]:
+    """Move creations into the bin, or out of it, and tell which were moved: one that cannot be leaves the others to it."""
+    moved, trouble = list[int](), ""
+    for each in creations:
+        if each.binned == (act == "delete"):
+            continue
+        try:
+            with saying_what_stays():
+                MOVES[act](shelf, each.id)
+            moved.append(each.id)
+        except Trouble as refused:
+            trouble = join(spoken, refused.sentence, *refused.objections)
+    return {"moved": moved, **({"trouble": trouble} if trouble else {})}
 
 
 def refuse_many(ids: Sized) -> None:

@@ -150,7 +150,7 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     found = shelf.list_earlier(desk.jobs.find_creation(asked.earlier, person)) if asked.earlier else shelf.find(wanted)
     earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}
     more, found = len(found) > PAGE, found[:PAGE]
-    count = len(found) if asked.earlier else shelf.count(wanted)
+    count = shelf.count(wanted) if more or wanted.skip else len(found)
     if not person.owner:
         own: list[CreationView] = [{**creation_view(desk, each, spoken, earlier.get(each.id, 0)), **OF_THE_MACHINE} for each in found]
         return JSONResponse(ShelfView(creations=own, more=more, count=count, at_once=most, models=[], albums=[], tags=[]))

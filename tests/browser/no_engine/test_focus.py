@@ -237,4 +237,4 @@ def test_who_names_a_creation_is_back_at_its_menu(page: Page) -> None:
     expect(card.get_by_role("button", name="Delete: Evening")).to_be_visible()
     expect(card.locator("summary")).to_be_focused()
     page.get_by_role("searchbox", name="Search your creations").fill("hello")
-    expect(page.locator("#h-shelf > [role=status].h-found")).to_have_text("2 creations found")
+    expect(page.locator("#h-shelf > [role=status].h-count")).to_have_text("2 creations found")

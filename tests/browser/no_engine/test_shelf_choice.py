@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.shelf import Shelf
 from app.ui.state.desk import Desk
 from app.ui.tabs import albums
 from app.ui.tabs.shelf import PAGE
+from tests.browser.no_engine.test_after_trouble import show
 from tests.support.both_servers import keep_creation
 from tests.support.window import go, needs_chromium, open_page, shut_out
 
@@ -35,7 +39,7 @@ def dated(opened: tuple[Desk, str]) -> Iterator[None]:
 def test_the_days_between_two_are_shown_and_counted(page: Page) -> None:
     go(page, "shelf")
     since, until = page.get_by_label("Show what was made from this day on"), page.get_by_label("Show what was made up to this day")
-    found, none, cards = page.locator("#h-shelf .h-found"), page.locator("#h-shelf .h-none"), page.locator("#h-shelf .h-creation")
+    found, none, cards = page.locator("#h-shelf .h-count"), page.locator("#h-shelf .h-none"), page.locator("#h-shelf .h-creation")
     expect(cards).to_have_count(4)
     expect(found).to_have_text("")
     since.fill("2024-05-03")
@@ -109,6 +113,61 @@ def test_all_of_an_album_is_selected_exported_tagged_and_moved(
     expect(every).to_be_hidden()
     page.locator("#h-shelf .h-bin").check()
     every.get_by_role("button", name="Select all 62").click()
+    page.locator("#h-shelf .h-bin").uncheck()
+    expect(picked).to_be_hidden()
+    page.locator("#h-shelf .h-bin").check()
+    every.get_by_role("button", name="Select all 62").click()
     picked.get_by_role("button", name="Restore 62").click()
     expect(page.locator("#h-shelf .h-none")).to_have_text("No matching creations.")
     assert not any(desk.keeper.shelf.get(each.id).binned for each in made)
+    page.locator("#h-shelf .h-bin").uncheck()
+    expect(cards).to_have_count(PAGE)
+
+
+def test_a_selection_that_can_be_moved_in_part_is_so_far(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo knows what was moved; what stays is still selected."""
+    desk, real = opened[0], Shelf._move_row
+    made = [keep_creation(desk, PictureRequest(f"barge {each}"), f"barge{each}.png") for each in range(3)]
+
+    def refuse(shelf: Shelf, creation: Creation, *where: Any) -> None:
+        if creation.id == made[1].id:
+            raise PermissionError(13, "in use")
+        real(shelf, creation, *where)
+
+    page.reload()
+    go(page, "shelf")
+    page.locator("#h-shelf input[type=search]").fill("barge")
+    cards, picked = page.locator("#h-shelf .h-creation"), page.locator("#h-shelf .h-picked")
+    expect(cards).to_have_count(3)
+    page.get_by_role("button", name="Select all 3").click()
+    with monkeypatch.context() as patched:
+        patched.setattr(Shelf, "_move_row", refuse)
+        picked.get_by_role("button", name="Delete 3").click()
+        expect(cards).to_have_count(1)
+    expect(page.locator("#h-shelf .h-trouble")).to_contain_text("could not be moved")
+    expect(page.locator("#h-shelf .h-undo")).to_contain_text("Moved to the bin: 2.")
+    expect(picked.locator("p[role=status]")).to_have_text("1 selected")
+    page.locator("#h-shelf .h-undo button").click()
+    expect(cards).to_have_count(3)
+    page.route("**/hearth/shelf/all?*", lambda route: route.abort())
+    page.get_by_role("button", name="Select all 3").click()
+    expect(page.locator("#h-shelf .h-trouble")).to_contain_text("did not respond")
+    page.unroute("**/hearth/shelf/all?*")
+
+
+def test_a_guest_takes_back_what_went_to_the_bin(page: Page, opened: tuple[Desk, str]) -> None:
+    """By the address that guests have, too."""
+    kept = keep_creation(opened[0], PictureRequest("a dinghy"), "dinghy.png")
+    page.reload()
+    go(page, "shelf")
+    show(page, charts=None)
+    page.wait_for_function("!Hearth.live.state.charts")
+    page.locator("#h-shelf input[type=search]").fill("dinghy")
+    card = page.locator("#h-shelf .h-creation")
+    expect(card).to_have_count(1)
+    with page.expect_request(f"**/hearth/shelf/{kept.id}/delete"):
+        card.locator(".h-delete").click()
+    with page.expect_request(f"**/hearth/shelf/{kept.id}/restore"):
+        page.locator("#h-shelf .h-undo button").click()
+    expect(card).to_have_count(1)
+    assert not opened[0].keeper.shelf.get(kept.id).binned

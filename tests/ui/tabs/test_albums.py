@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Shelf
 from app.ui.state.desk import Desk
@@ -100,3 +101,27 @@ def test_a_creation_that_cannot_be_moved_says_why(desk: Desk, monkeypatch: pytes
 
     monkeypatch.setattr(Shelf, "_move", refuse)
     assert "could not be moved" in do(page, "delete", ids=f"{boat.id}")["trouble"]
+
+
+def test_what_cannot_be_moved_or_is_gone_leaves_the_others_to_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, shelf = page_of(desk), desk.keeper.shelf
+    boat, held, cat, gone = (keep_creation(desk, PictureRequest(f"a {each}"), f"{each}.png") for each in ("boat", "hat", "cat", "dog"))
+    shelf.delete(gone.id)
+    shelf.empty_bin()
+    real = Shelf._move_row
+
+    def refuse(shelf: Shelf, creation: Creation, *where: Any) -> None:
+        if creation.id == held.id:
+            raise PermissionError(13, "in use")
+        real(shelf, creation, *where)
+
+    monkeypatch.setattr(Shelf, "_move_row", refuse)
+    ids = ",".join(str(each.id) for each in (boat, held, gone, cat, boat))
+    told = do(page, "delete", ids=ids)
+    assert told["moved"] == [boat.id, cat.id] and "could not be moved" in told["trouble"]
+    assert do(page, "delete", ids=f"{boat.id},{cat.id}") == {"moved": []}
+    shelf.delete(boat.id)  # as a request that comes at the same time
+    assert shelf.get(boat.id).path.name == boat.path.name
+    assert do(page, "restore", ids=ids) == {"moved": [boat.id, cat.id]}
+    assert "not on the shelf" in do(page, "restore", ids=f"{gone.id}")["trouble"]
+    assert "trouble" not in do(page, "tag", ids=ids, value="pets")

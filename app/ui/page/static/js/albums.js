@@ -24,10 +24,17 @@ async function deed(shelf, name, { ids = [], album = 0, value = "" } = {}) {
   }
 }
 
-/** Put creations into the bin. @param {Shelf} shelf @param {number[]} ids */
-export const bin = (shelf, ids) => deed(shelf, "delete", { ids });
-/** Take them out of it. @param {Shelf} shelf @param {number[]} ids */
-export const restore = (shelf, ids) => deed(shelf, "restore", { ids });
+/** Move creations into the bin, or out of it; return those that were moved, also where something stands in the way. @param {Shelf} shelf @param {"delete" | "restore"} name @param {number[]} ids */
+export async function move(shelf, name, ids) {
+  const left = [...ids], /** @type {number[]} */ moved = [];
+  while (left.length) {
+    const answer = await post(`hearth/albums/${name}`, { ids: left.splice(0, shelf.page().at_once).join() });
+    const said = await answer.clone().json().catch(() => ({}));
+    moved.push(...(said.moved ?? []));
+    if (await shelf.tell(answer)) break;
+  }
+  return moved;
+}
 
 /**
  * Ask for a few words in place, under what was pressed. Esc takes them back; what is refused stays to be mended.

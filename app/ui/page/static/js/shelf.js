@@ -1,5 +1,5 @@
 // Shelf: search as you type, one page at a time, by day.
-import { bin, drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, restore, takeProject } from "./albums.js";
+import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, move, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { enlargeActs, enlargeButton, listEnlarging } from "./enlarge.js";
 import { changeByWords, startFrom } from "./force.js";
@@ -43,6 +43,14 @@ const query = () => {
   return values;
 };
 
+// What is looked for, on whichever page of it; and for which everything was selected.
+const scope = () => {
+  const values = query();
+  values.delete("skip");
+  return String(values);
+};
+let pickedAll = "";
+
 let asked = 0;
 async function refresh() {
   const turn = ++asked;
@@ -84,7 +92,7 @@ function frame(element) {
     <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
     <p class="h-chips h-pick-all"></p><div class="h-picked" hidden><div class="h-chips h-exports"></div><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
-    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-found" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
+    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-count" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
   search.setAttribute("aria-label", search.placeholder);
@@ -100,7 +108,7 @@ function frame(element) {
   text(favourite.nextElementSibling, t("shelf.favourites", "favourites"));
   text(binned.nextElementSibling, t("shelf.bin", "bin"));
   favourite.addEventListener("change", () => ((look.favourite = favourite.checked), (look.skip = 0), refresh()));
-  binned.addEventListener("change", () => ((look.binned = binned.checked), (look.skip = 0), refresh()));
+  binned.addEventListener("change", () => (picked.clear(), (look.binned = binned.checked), (look.skip = 0), refresh()));
   const albums = element.querySelector(".h-album-pick");
   albums.setAttribute("aria-label", t("album.label", "Album"));
   albums.addEventListener("change", () => shelf.change({ album: Number(albums.value) }));
@@ -125,6 +133,7 @@ function frame(element) {
   empty.addEventListener("click", async () => {
     if (!(await sure(t("shelf.sure", "Permanently delete everything in the bin?"), t("shelf.empty-bin", "Empty bin")))) return;
     await tell(await post("hearth/shelf/empty"));
+    picked.clear();
     undoable([]);
     await refresh();
     follow(binned, empty);
@@ -162,7 +171,8 @@ function undoable(ids, from) {
   undo.addEventListener("click", async () => {
     const back = deleted;
     undoable([]);
-    await restore(shelf, back);
+    if (owner()) await move(shelf, "restore", back);
+    else for (const id of back) await tell(await post(`hearth/shelf/${id}/restore`));
     await refresh();
     follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
   });
@@ -192,20 +202,21 @@ async function act(id, name) {
   await refresh();
 }
 
-/** @param {typeof bin | typeof restore} move */
-async function movePicked(move) {
-  const from = document.activeElement, ids = [...picked.keys()];
-  if (await move(shelf, ids)) {
-    picked.clear();
-    undoable(move === bin ? [...deleted, ...ids] : [], from);
-  }
+/** @param {"delete" | "restore"} deed */
+async function movePicked(deed) {
+  const from = document.activeElement, ids = [...picked.keys()], moved = await move(shelf, deed, ids);
+  for (const id of moved) picked.delete(id);
+  undoable(deed === "delete" ? [...deleted, ...moved] : [], from);
   await refresh();
 }
 
 // All that is found, of all pages.
 async function pickAll() {
-  const from = document.activeElement, { creations } = await ask(`hearth/shelf/all?${query()}`);
-  for (const each of creations) picked.set(each.id, page?.creations.find(({ id }) => id === each.id) ?? picked.get(each.id) ?? each);
+  const from = document.activeElement, answer = await ask(`hearth/shelf/all?${query()}`).catch(() => null);
+  await tell({ json: async () => (answer ? {} : { trouble: t("machines.silent", "Hearth did not respond.") }) });
+  if (!answer) return;
+  pickedAll = scope();
+  for (const each of answer.creations) picked.set(each.id, page?.creations.find(({ id }) => id === each.id) ?? picked.get(each.id) ?? each);
   draw();
   follow(document.querySelector("#h-shelf .h-marks .h-chips button:last-child"), from);
 }
@@ -225,7 +236,7 @@ function draw() {
   const narrowed = look.words || look.kind || look.model || look.favourite || look.album || look.tag || look.since || look.until;
   text(element.querySelector(".h-none"), !none ? "" : narrowed
     ? t("shelf.nothing", "No matching creations.") : look.binned ? t("shelf.bin-empty", "The bin is empty.") : t("shelf.empty", "Everything you create is saved here with its settings."));
-  text(element.querySelector(".h-found"), narrowed && !none ? t("shelf.found", "{n} {n:creation|creations} found", { n: page.count }) : "");
+  text(element.querySelector(".h-count"), narrowed && !none ? t("shelf.found", "{n} {n:creation|creations} found", { n: page.count }) : "");
   const empty = element.querySelector(".h-empty-bin");
   empty.hidden = !look.binned || none;
   text(empty, t("shelf.empty-bin", "Empty bin"));
@@ -287,13 +298,13 @@ function drawExports(element) {
 function zip() {
   drawExports(document.querySelector("#h-shelf .h-exports"));
   const all = document.querySelector("#h-shelf .h-pick-all"), { creations = [], count = 0 } = page ?? {};
-  all.hidden = !owner() || !count || (picked.size >= count && creations.every(({ id }) => picked.has(id)));
+  all.hidden = !owner() || !count || (picked.size >= count && creations.every(({ id }) => picked.has(id)) && (count === creations.length || pickedAll === scope()));
   if (!all.firstElementChild) all.append(makeButton("", pickAll, "h-chip"));
   text(all.firstElementChild, t("shelf.pick-all", "Select all {n}", { n: count }));
   document.querySelector("#h-shelf .h-picked").hidden = !picked.size;
   const pair = /** @type {CreationView[]} */ ([...picked.values()].filter((each) => each.kind === "picture" && each.url && !each.gone));
   const /** @type {[string, () => unknown][]} */ deeds = pair.length === 2 && picked.size === 2 ? [[t("shelf.compare", "Compare"), () => showPair(pair[0], pair[1])]] : [];
-  deeds.push(look.binned ? [t("shelf.restore-n", "Restore {n}", { n: picked.size }), () => movePicked(restore)] : [t("shelf.delete-n", "Delete {n}", { n: picked.size }), () => movePicked(bin)]);
+  deeds.push(look.binned ? [t("shelf.restore-n", "Restore {n}", { n: picked.size }), () => movePicked("restore")] : [t("shelf.delete-n", "Delete {n}", { n: picked.size }), () => movePicked("delete")]);
   drawPicked(document.querySelector("#h-shelf .h-marks"), shelf, deeds);
   for (const box of document.querySelectorAll("#h-shelf .h-pick input")) box.checked = picked.has(box.closest(".h-creation").each?.id);
   const book = document.querySelector("#h-shelf .h-audiobook"), mp3 = document.querySelector("#h-shelf .h-mp3"), hint = document.querySelector("#h-shelf .h-cover");
