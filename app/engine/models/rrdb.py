@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -88,6 +89,13 @@ class Rrdb:
     def tiling(self) -> Tiling:
         """It sees some 15 pixels further with each block, but blocks add little of what lies that far: 24 and a soft border show none."""
         return Tiling(24, 8, self.fold)
+
+    @property
+    def products(self) -> float:
+        """It multiplies so often for each pixel that it reads: each weight once a pixel, those behind a doubling four times as often."""
+        levels = {f"conv_up{each}": each for each in range(1, self.doublings + 1)} | dict.fromkeys(("conv_hr", "conv_last"), self.doublings)
+        shapes = list_shapes(self.features, self.growth, self.blocks, self.doublings, self.fold)
+        return sum(math.prod(shape) << 2 * levels.get(name.partition(".")[0], 0) for name, shape in shapes.items()) / self.fold**2
 
     def count_bytes(self, width: int, height: int) -> int:
         """Forecast the memory of one call in float32 for a tile of so many pixels: its last doubling reads one picture and writes another, with the

@@ -1,10 +1,12 @@
-"""How long pictures take: their steps, what one weighs, how many of a batch one call paints, what earlier pictures tell. Pure, and imports no torch."""
+"""How long pictures take: their steps, what one weighs, how many of a batch one call paints, what earlier pictures tell. Imports no torch."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from app.base.trouble import Trouble
@@ -13,6 +15,7 @@ from app.compat.planning.types import AUTO, Chunk, Plan
 from app.engine.jobs import quicker
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
+from app.engine.models.enlargers import count_products
 from app.engine.models.forecast import list_measured, take_median
 from app.engine.models.model import SMALL_PARAMETERS, Model, is_guided
 from app.engine.models.painted_tiles import cut, find_larger
@@ -26,6 +29,8 @@ PROCESSOR_PIXELS: Final = 256 * 256
 """A small model's picture on the processor has no more pixels, where four at once take 0.55 to 0.74 of the time (docs/speed-pictures.md)."""
 ALL_SHARE: Final = 0.72
 """As many at once, decoded, take this share of the time of one by one on the processor (docs/speed-pictures.md)."""
+_PIXELS_A_WEIGHT: Final = 512
+"""A step multiplies with each weight of the denoiser about once for so many pixels: 256 in transformers, some 600 in the UNets of SD."""
 _WEIGHED: Final = (
     "width",
     "height",
@@ -92,9 +97,25 @@ def weigh_over(request: PictureRequest, model: Model) -> float:
     return math.prod(large) / max(1, math.prod(sides))
 
 
+def weigh_products(products: float, request: PictureRequest, model: Model) -> float:
+    """Weigh what an enlarger multiplies, by a step."""
+    weights = sum(part.parameters for part in model.parts if part.role == "denoiser")
+    step = (request.width or model.settings.width) * (request.height or model.settings.height) / _PIXELS_A_WEIGHT * max(1, weights)
+    return products / step / (2 if _guides(request, model) else 1)
+
+
 def count_work(request: PictureRequest, model: Model) -> float:
     """Count the steps of a picture, in steps of the small one."""
-    return count_steps(request, model) + count_over(request, model) * weigh_over(request, model)
+    return count_steps(request, model) + count_over(request, model) * weigh_over(request, model) + _weigh_enlarger(request, model)
+
+
+def _weigh_enlarger(request: PictureRequest, model: Model) -> float:
+    """Weigh an enlarger of the owner's, by a step; one that is not there is told elsewhere."""
+    size = request.width or model.settings.width, request.height or model.settings.height
+    with suppress(Trouble, OSError):
+        if request.upscale > 1 and Path(request.enlarger).is_absolute():
+            return weigh_products(count_products(request.enlarger, size, request.upscale), request, model)
+    return 0.0
 
 
 def weigh_step(request: PictureRequest, model: Model) -> float:

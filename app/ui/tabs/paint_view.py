@@ -15,6 +15,7 @@ from app.engine.jobs.parts import GUIDE, list_made
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
+from app.engine.models.enlargers import find_enlarger
 from app.engine.models.forecast import Forecast, list_alike, make_forecast
 from app.engine.models.model_names import word_name
 from app.engine.models.on_disk import find_model
@@ -202,6 +203,8 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
             forecast=found.sentence,
         )
         found = dataclasses.replace(found, sentence=named)
+    if person.owner and request.upscale > 1:
+        request = dataclasses.replace(request, enlarger=find_enlarger(desk.keeper.home, request.enlarger))
     seconds, few_steps = estimate_seconds(request, model, alike, plan=found.plan), compare_few_steps(request, model)
     elsewhere = redact_sentences(person, *look_elsewhere(desk.others, request)) if found.fit == "no" else ()
     return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +24,11 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Note, PartDone, Preview, Step, Stopped
 from app.engine.jobs.parts import PAINTED, drop_begun
 from app.engine.jobs.request import PictureRequest
+from app.engine.models.enlargers import count_products
 from app.engine.models.loading.loaded import same_placement
 from app.engine.models.model import Model
 from app.engine.models.on_disk import Located
+from app.engine.models.painted_tiles import find_larger
 from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import loader, placement
 from app.engine.pictures.families.kept_layers import keep_layers
@@ -44,7 +47,7 @@ from app.engine.pictures.run.prompt_embeddings import KeptEmbeddings
 from app.engine.pictures.run.reuse import Reuse
 from app.engine.pictures.run.tiled_denoiser import Window
 from app.engine.pictures.run.worker_thread import iterate_reports
-from app.engine.pictures.steps import count_at_once, count_over, count_steps, weigh_over
+from app.engine.pictures.steps import count_at_once, count_over, count_steps, weigh_over, weigh_products
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
@@ -79,6 +82,10 @@ class _Run:
     """It sends an event out of the painting thread, and holds nothing of the device."""
     before: int = 0
     """So many steps of the picture were computed when it was small; 0: it is not being painted over."""
+    products: float = 0.0
+    """The enlarger multiplies so often for each picture; 0: it takes next to no time."""
+    enlarging: float = 0.0
+    """That weighs so many steps."""
 
 
 class Painter:
@@ -100,7 +107,9 @@ class Painter:
         self._embeddings = KeptEmbeddings()
         self._colours: preview.LatentColours | None = None
         self._finish_s_a_pixel: float | None = None
-        """Measured from a picture's last step until it was saved."""
+        """Measured from a picture's last step until it was saved, without its enlarger."""
+        self._product_s: float | None = None
+        """Measured of the enlarger that ran last."""
         self._meter = Meter()
 
     def run(self, request: PictureRequest, control: Control, seam: Seam | None, job: Path) -> Iterator[Event]:
@@ -120,7 +129,9 @@ class Painter:
         started_s = time.monotonic()
         job.mkdir(parents=True, exist_ok=True)
         settings = resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None, self._home)
-        run = _Run(settings, control, seam, tell)
+        asked = settings.request
+        products = count_products(asked.enlarger, (asked.width or 1, asked.height or 1), asked.upscale)
+        run = _Run(settings, control, seam, tell, 0, products, weigh_products(products, asked, self._model))
         for sentence in run.settings.notes:
             tell(Note(sentence))
         self._control.activate(self.pipe, run.settings)
@@ -237,8 +248,7 @@ class Painter:
         )
         if picture.path.is_file():
             return
-        multiple = self._model.settings.multiple if run.settings.request.larger > 1 else 1
-        finished = per_request.finish_picture(painted, run.settings, self._enlargers, placement.find_device(self.pipe.vae), multiple)
+        finished = self._enlarge(run, loop, picture, per_request.restore_surroundings(painted, run.settings))
         if run.settings.request.larger > 1 and not loop.stopped:
             finished = self._paint_over(run, loop, picture, finished)
         asked = run.settings.request_for(picture.index)
@@ -247,10 +257,34 @@ class Painter:
             now_s = time.perf_counter()
             self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s
 
+    def _enlarge(self, run: _Run, loop: Loop, picture: Picture, painted: Image.Image) -> Image.Image:
+        """Enlarge a picture as the request says, to a multiple that can be painted over; once it is stopped by the formula, which takes no time."""
+        request = run.settings.request
+        size = find_larger(painted.size, request.upscale, self._model.settings.multiple if request.larger > 1 else 1)
+        tiles = self._enlargers.enlarge_in_tiles(painted, size, request.enlarger, placement.find_device(self.pipe.vae))
+        alone = replace(loop, pictures=[picture], elapsed_s=[each / len(loop.pictures) for each in loop.elapsed_s])
+        steps_done, began_s, left = count_steps(request, self._model), time.perf_counter(), bool(request.enlarger) and size != painted.size
+        try:
+            while not (left and run.control.stopped):
+                done, total = next(tiles)
+                left = done < total
+                if run.products:
+                    self._product_s = (time.perf_counter() - began_s) / (run.products * done / total)
+                    run.tell(self._make_step(run, steps_done, steps_done, alone, done / total))
+        except StopIteration as end:
+            enlarged: Image.Image = end.value
+            if run.products and loop.stepped_s:
+                loop.stepped_s += time.perf_counter() - began_s
+            loop.over += run.enlarging
+            return enlarged
+        loop.stopped = True
+        return painted.resize(size, Image.Resampling.LANCZOS)
+
     def _paint_over(self, run: _Run, loop: Loop, picture: Picture, enlarged: Image.Image) -> Image.Image:
         """Paint over an enlarged picture; after Stop return it as far as it is."""
         over, inner = paint_over(run.settings, self._model, enlarged), Loop([picture], None, loop.later)
-        latents = self._denoise(replace(run, settings=over, before=count_steps(run.settings.request, self._model)), inner)
+        before = count_steps(run.settings.request, self._model) + math.ceil(run.enlarging)
+        latents = self._denoise(replace(run, settings=over, before=before), inner)
         loop.stopped = loop.stopped or inner.stopped
         loop.over += len(inner.elapsed_s) * weigh_over(run.settings.request, self._model)
         loop.stepped_s = inner.stepped_s
@@ -348,20 +382,24 @@ class Painter:
 
         return due, Reuse(due, denoiser if request.quicker == "much" else None) if due(1) else None
 
-    def _make_step(self, run: _Run, done: int, total: int, loop: Loop) -> Step:
+    def _make_step(self, run: _Run, done: int, total: int, loop: Loop, enlarged: float = 0.0) -> Step:
+        """`enlarged`: this share of the picture is."""
         # The first step is often slower; it counts only while it is the only one.
         # Of steps that alternate between full and reusing, as many of each count.
         recent = loop.elapsed_s[-4:] if loop.alternates else loop.elapsed_s[1:][-5:] or loop.elapsed_s
         count = len(loop.pictures)
-        each_s = sum(recent) / len(recent) / count
+        product_s = self._product_s or 0.0
+        each_s = sum(recent) / len(recent) / count if recent else product_s * run.products / max(run.enlarging, 1e-9)
         measured = self._finish_s_a_pixel
         finish_s = FINISH_STEPS * each_s if measured is None else measured * _count_pixels(run)
         later = (count if not run.before else 0) + loop.later
         over = count_over(run.settings.request, self._model)
         over_s = over * weigh_over(run.settings.request, self._model) * each_s * later
-        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s + over_s
+        enlarging = math.ceil(run.enlarging)
+        enlarge_s = (product_s * run.products or run.enlarging * each_s) * (later - enlarged)
+        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s + over_s + enlarge_s
         ran = run.seam.take_largest() if run.seam else None
-        done, total = done + run.before, total + run.before + over
+        done, total = done + run.before + int(enlarging * enlarged), total + (run.before or enlarging) + over
         return Step(
             done,
             total,
@@ -394,6 +432,6 @@ def _lacks_memory(fault: BaseException) -> bool:
 
 
 def _count_pixels(run: _Run) -> int:
-    """Count the pixels of a finished picture, but for those of a formula or an enlarger, which take next to no time."""
+    """Count the pixels of a finished picture, but for those of a formula or an enlarger: what takes time of these is measured apart."""
     request = run.settings.request
     return round((request.width or 1) * (request.height or 1) * request.larger**2)

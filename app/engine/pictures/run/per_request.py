@@ -12,12 +12,10 @@ from PIL import Image
 
 from app.engine.jobs import schedulers
 from app.engine.models.families.family import PictureFamily
-from app.engine.models.painted_tiles import find_larger
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.unpack import UNPACK
 from app.engine.pictures.run import prompt_embeddings, steps
 from app.engine.pictures.run.active_embeddings import ActiveEmbeddings
-from app.engine.pictures.run.enlarge import Enlargers
 from app.engine.pictures.run.final_settings import PictureSettings
 from app.engine.pictures.run.masked_part import Surroundings
 from app.engine.pictures.run.tiny_vae import TinyVae
@@ -123,9 +121,9 @@ def decode_latents(
     return picture
 
 
-def finish_picture(painted: Image.Image, settings: PictureSettings, enlargers: Enlargers, device: Any, multiple: int = 1) -> Image.Image:
-    """Restore the original pixels outside the mask, and enlarge as the request says, to a multiple that can be painted over."""
-    if settings.mask is not None and settings.image is not None:
-        around = settings.around or Surroundings(settings.image, settings.mask, (0, 0, *settings.image.size))
-        painted = around.paste(painted, settings.request.mask_blur)
-    return enlargers.enlarge(painted, find_larger(painted.size, settings.request.upscale, multiple), settings.request.enlarger, device)
+def restore_surroundings(painted: Image.Image, settings: PictureSettings) -> Image.Image:
+    """Restore the original pixels outside the mask."""
+    if settings.mask is None or settings.image is None:
+        return painted
+    around = settings.around or Surroundings(settings.image, settings.mask, (0, 0, *settings.image.size))
+    return around.paste(painted, settings.request.mask_blur)

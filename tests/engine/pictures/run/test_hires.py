@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,10 +16,14 @@ from PIL import Image
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.jobs.request import PictureRequest
+from app.engine.models.enlargers import count_products
 from app.engine.models.model import describe_need
 from app.engine.pictures.files import picture_settings
-from app.engine.pictures.run import tiled_denoiser
-from app.engine.pictures.steps import count_work, estimate_seconds
+from app.engine.pictures.run import enlarge, tiled_denoiser
+from app.engine.pictures.run.batch import Loop, Picture
+from app.engine.pictures.run.painter import _Run
+from app.engine.pictures.steps import count_work, estimate_seconds, weigh_products
+from tests.engine.pictures.run.test_rrdb import make_old, save
 from tests.support.picture_fixtures import SMALL, list_parts, load_painter, read_pixels
 
 pytest_plugins = ["tests.support.picture_fixtures"]
@@ -119,6 +125,44 @@ def test_it_stops_within_a_step_and_goes_on_from_the_small_picture(folders: dict
     events = list(paints.run(HIRES, Control(), None, tmp_path / "broken"))
     assert calls == [0, 4] and [each.done for each in events if isinstance(each, Step)] == [5]
     assert np.array_equal(read_pixels(list_parts(events)[0].path), read_pixels(whole.path))
+
+
+def test_an_esrgan_enlarger_is_counted_and_stops_between_tiles(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paints, model = load_painter(folders["sd15"])
+    monkeypatch.setattr(enlarge, "choose_tile", lambda *_: 16)
+    request = replace(HIRES, upscale=2, batch=2, enlarger=str(save(make_old(1, 1), tmp_path / "net.safetensors")))
+    events = list(paints.run(request, Control(), None, tmp_path / "whole"))
+    steps = [each for each in events if isinstance(each, Step) and each.part == 0]
+    assert [each.done for each in steps] == sorted(each.done for each in steps) and len({each.total for each in steps}) == 1
+    tiles = [each for each in steps if 4 < each.done < each.total]
+    weight = weigh_products(count_products(request.enlarger, (64, 64), 2), request, model)
+    assert len(tiles) == 16 and tiles[-1].done == 4 + math.ceil(weight) == steps[-1].total - 1 and weight > 16
+    finished = events[-1]
+    assert isinstance(finished, Finished) and finished.rate * finished.elapsed_s == pytest.approx(count_work(request, model) * 2)
+
+    control, seen = Control(), list[Any]()
+    for event in paints.run(request, control, None, tmp_path / "job"):
+        seen.append(event)
+        if isinstance(event, Step) and event.done > 4:
+            control.stop()
+    assert sum(isinstance(each, Step) and each.done > 4 for each in seen) <= 3, "the reports of two may wait for their reader"
+    small = list_parts(list(paints.run(replace(request, hires=False, upscale=1), Control(), None, tmp_path / "small")))[0]
+    kept, expected = read_pixels(seen[-1].files[0]), Image.open(small.path).resize((128, 128), Image.Resampling.LANCZOS)
+    assert isinstance(seen[-1], Stopped) and len(seen[-1].files) == 1 and np.array_equal(kept, np.asarray(expected) / 255)
+
+
+def test_the_time_left_counts_the_enlarger(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more picture follows; before the enlarger ran it counts by its weight, then as it was measured."""
+    paints, _ = load_painter(folders["sd15"])
+    loop = Loop([Picture(0, tmp_path, tmp_path, "")], None, 1, elapsed_s=[2.0])
+    run = _Run(cast(Any, SimpleNamespace(request=HIRES)), Control(), None, lambda _: None)
+    for product_s, enlarged, expected_s, done in ((None, 0.0, 38.0, 2), (1e-9, 0.0, 2.0, 2), (1e-9, 0.5, 1.5, 7)):
+        monkeypatch.setattr(paints, "_product_s", product_s)
+        plain, counted = (paints._make_step(each, 2, 4, loop, enlarged) for each in (run, replace(run, products=1e9, enlarging=9.5)))
+        assert plain.eta_s is not None and counted.eta_s == pytest.approx(plain.eta_s + expected_s)
+        assert (counted.done, counted.total) == (done, plain.total + 10)
 
 
 def test_what_cannot_be_painted_over_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
