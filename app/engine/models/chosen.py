@@ -20,7 +20,7 @@ from app.engine.jobs.journal import restore_choice
 from app.engine.models import catalog
 from app.engine.models.model import Model
 from app.engine.models.on_disk import find_best
-from app.engine.models.other_tools import find_tools
+from app.engine.models.other_tools import Role, find_tools
 from app.engine.models.voice_families import FAMILIES
 
 
@@ -35,7 +35,7 @@ class ChoiceValues(TypedDict, total=False):
     quantised: Quantised | None
 
 
-LORA_ROLES: Final = ("lora", "embedding")
+LORA_ROLES: Final[tuple[Role, ...]] = ("lora", "embedding")
 CHOICE: Final = TypeAdapter(ChoiceValues)
 
 
@@ -64,10 +64,15 @@ def read_lora_places(home: Home) -> tuple[list[str], list[tuple[Path, str]]]:
     look for; and the single ones that such programs have in lists of their own, with their titles there."""
     kept = _read(home, "loras")
     named = [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
+    others, files = read_tool_places(home, *LORA_ROLES)
+    return [*dict.fromkeys((*named, *map(str, others)))], files
+
+
+def read_tool_places(home: Home, *roles: Role) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """Return the folders that the programs which Hearth was asked to look for have for these roles, and what they have in lists of their own."""
     tools = find_tools() if _read(home, "finds") is True else ()
-    others = (str(folder) for tool in tools for role, folder in tool.folders if role in LORA_ROLES)
-    files = [(path, title) for tool in tools for role, path, title in tool.named if role in LORA_ROLES]
-    return [*dict.fromkeys((*named, *others))], files
+    files = [(path, title) for tool in tools for role, path, title in tool.named if role in roles]
+    return [folder for tool in tools for role, folder in tool.folders if role in roles], files
 
 
 def _read(home: Home, name: str) -> Any:

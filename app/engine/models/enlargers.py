@@ -15,6 +15,8 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.settings import ENLARGERS, STARTER_ENLARGER
 from app.engine.models import safetensors
+from app.engine.models.chosen import read_tool_places
+from app.engine.models.lora_library import list_files
 from app.engine.models.rrdb import Rrdb, Tiling, read_rrdb
 from app.engine.models.safetensors import Entry
 
@@ -146,7 +148,9 @@ def find_enlarger(home: Home, name: str) -> str:
     pickle = home.enlargers / name
     if pickle.suffix.lower() in safetensors.PICKLES and Path(name).name == name and is_file(pickle):
         safetensors.refuse_pickle(pickle)
-    if Path(name).name != name or not is_file(path):
+    if Path(name).name == name and is_file(path):
+        return str(path)
+    if (other := _list_others(home).get(name.removesuffix(ENDING))) is None:
         raise Trouble(
             say(
                 "enlarger.unknown",
@@ -155,13 +159,19 @@ def find_enlarger(home: Home, name: str) -> str:
                 folder=str(home.enlargers),
             )
         )
-    return str(path)
+    return str(other)
 
 
 def list_enlargers(home: Home) -> list[str]:
     """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be; pickles too, so that choosing one says what
-    to get in its place."""
+    to get in its place. Then those of other programs."""
     there = [*home.enlargers.iterdir()] if home.enlargers.is_dir() else []
-    usable = {path.stem for path in there if path.name.endswith(ENDING)}
+    usable = {path.stem for path in there if path.name.endswith(ENDING)} | {*_list_others(home)}
     pickles = {path.name for path in there if path.suffix.lower() in safetensors.PICKLES and path.stem not in usable}
     return sorted(usable | pickles, key=str.lower)[:FILES_MOST]
+
+
+def _list_others(home: Home) -> dict[str, Path]:
+    """Return the enlargers of the programs that Hearth was asked to look for, by their files' names, as restored settings have them."""
+    found = list_files(*read_tool_places(home, "enlarger"))
+    return {each.word: each.path for each in reversed(found)}

@@ -40,17 +40,21 @@ class LoraFile:
 
 def list_loras(home: Home) -> list[LoraFile]:
     """List the files of Hearth's own folder and of those that the owner named, by name. No file is opened."""
+    named, files = read_lora_places(home)
+    return list_files((home.loras, *map(Path, named)), files)
+
+
+def list_files(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> list[LoraFile]:
+    """List the files of these folders, and these with their titles, each by a name of its own."""
     found: dict[str, LoraFile] = {}
-    for each in islice(_list_all(home), FILES_MOST):
+    for each in islice(_list_all(folders, files), FILES_MOST):
         other = found.setdefault(each.name, each)
         if other.stamp != each.stamp:  # another file of this name
             found.setdefault(name := f"{each.path.parent.name}/{each.name}", replace(each, name=name))
     return sorted(found.values(), key=lambda each: (each.name.lower(), each.name))
 
 
-def _list_all(home: Home) -> Iterator[LoraFile]:
-    named, files = read_lora_places(home)
-    folders = (home.loras, *map(Path, named))
+def _list_all(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> Iterator[LoraFile]:
     linked = {*map(os.path.realpath, folders)}
     for folder in folders:
         yield from _walk(folder, "", DEPTH_MOST, linked)

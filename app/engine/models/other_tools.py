@@ -18,7 +18,7 @@ from app.base.bounded_json import parse_json, read_json
 from app.base.path_checks import is_file, size_bytes
 from app.base.regular_file import open_regular
 
-Role = Literal["model", "lora", "part", "embedding", "control", "adapter"]
+Role = Literal["model", "lora", "part", "embedding", "control", "adapter", "enlarger"]
 """A program keeps this in a folder; a part is a VAE or a text encoder, a control a ControlNet, an adapter an IP-Adapter."""
 Layout = Mapping[str, Role]
 """It maps folders below a program's own, with `/`."""
@@ -26,11 +26,12 @@ Layout = Mapping[str, Role]
 _COMFY: Final[Layout] = {
     "models/checkpoints": "model", "models/diffusion_models": "model", "models/unet": "model", "models/diffusers": "model",
     "models/loras": "lora", "models/vae": "part", "models/text_encoders": "part", "models/clip": "part", "models/embeddings": "embedding",
-    "models/controlnet": "control", "models/ipadapter": "adapter",
+    "models/controlnet": "control", "models/ipadapter": "adapter", "models/upscale_models": "enlarger",
 }  # fmt: skip
 _A1111: Final[Layout] = {
     "models/Stable-diffusion": "model", "models/Lora": "lora", "models/LyCORIS": "lora", "models/VAE": "part",
     "models/text_encoder": "part", "embeddings": "embedding", "models/ControlNet": "control", "extensions/sd-webui-controlnet/models": "control",
+    "models/ESRGAN": "enlarger", "models/RealESRGAN": "enlarger",
 }  # fmt: skip
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "ComfyUI": _COMFY,
@@ -39,18 +40,21 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
     "SD.Next": {
         "models/Stable-diffusion": "model", "models/Diffusers": "model", "models/UNET": "model", "models/Lora": "lora",
         "models/VAE": "part", "models/Text-encoder": "part", "models/embeddings": "embedding", "models/control/controlnet": "control",
+        "models/ESRGAN": "enlarger", "models/RealESRGAN": "enlarger",
     },
     "Stability Matrix": {
         "Models/StableDiffusion": "model", "Models/DiffusionModels": "model", "Models/Unet": "model", "Models/Diffusers": "model",
         "Models/Lora": "lora", "Models/LyCORIS": "lora", "Models/VAE": "part", "Models/TextEncoders": "part", "Models/CLIP": "part",
-        "Models/Embeddings": "embedding", "Models/ControlNet": "control",
+        "Models/Embeddings": "embedding", "Models/ControlNet": "control", "Models/ESRGAN": "enlarger", "Models/RealESRGAN": "enlarger",
     },
     "SwarmUI": {
         "Models/Stable-Diffusion": "model", "Models/diffusion_models": "model", "Models/unet": "model", "Models/Lora": "lora",
         "Models/VAE": "part", "Models/clip": "part", "Models/text_encoders": "part", "Models/Embeddings": "embedding", "Models/controlnet": "control",
+        "Models/upscale_models": "enlarger",
     },
     "Fooocus": {
         "models/checkpoints": "model", "models/loras": "lora", "models/vae": "part", "models/embeddings": "embedding", "models/controlnet": "control",
+        "models/upscale_models": "enlarger",
     },
     "InvokeAI": {},
     "Draw Things": {".": "model"},
@@ -85,7 +89,7 @@ _STEPS_MOST: Final = 50
 """A query ends after so many times 100,000 of SQLite's steps: a database may hold a view that never ends."""
 _INVOKE_ROLES: Final[Mapping[object, Role]] = {
     "main": "model", "lora": "lora", "vae": "part", "t5_encoder": "part", "clip_embed": "part", "qwen3_encoder": "part", "embedding": "embedding",
-    "controlnet": "control",
+    "controlnet": "control", "spandrel_image_to_image": "enlarger",
 }  # fmt: skip
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +26,10 @@ from app.engine.jobs.events import Event, Finished, Step, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import STARTER_ENLARGER
 from app.engine.jobs.tasks import Enlarge
+from app.engine.models import other_tools
 from app.engine.models.enlargers import Compact, find_enlarger, list_enlargers, list_shapes, locate_enlarger, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.lora_library import list_loras
 from app.engine.models.planned import make_plan
 from app.engine.models.rrdb import Tiling
 from app.engine.pictures.files import picture_settings
@@ -192,6 +196,33 @@ def test_names_of_enlargers(tmp_path: Path) -> None:
     for name in ("blunt", "../sharp", "a/sharp"):
         with pytest.raises(Trouble):
             find_enlarger(home, name)
+
+
+def test_those_of_other_programs_are_offered_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ComfyUI's folder and those that its file of further paths names, A1111's two, and InvokeAI's list."""
+    home, comfy, web = Home(tmp_path, tmp_path / "models"), tmp_path / "ComfyUI", tmp_path / "web"
+    invoke, invoked = tmp_path / "invokeai", write_net(tmp_path / "invokeai" / "models" / "k" / "i.safetensors")
+    found = {
+        "c": write_net(comfy / "models/upscale_models/sub/c.safetensors"), "further": write_net(tmp_path / "more/further.safetensors"),
+        "e": write_net(web / "models/ESRGAN/e.safetensors"), "r": write_net(web / "models/RealESRGAN/r.safetensors"), "i": invoked,
+    }  # fmt: skip
+    (comfy / "extra_model_paths.yaml").write_text("mine:\n  base_path: ..\n  upscale_models: more\n")
+    (web / "models/ESRGAN/p.pth").write_bytes(b"no pickle at all")
+    (invoke / "databases").mkdir()
+    with closing(sqlite3.connect(invoke / "databases/invokeai.db")) as database:
+        database.execute("CREATE TABLE models (config TEXT)")
+        row = {"type": "spandrel_image_to_image", "path": "k/i.safetensors", "name": "In"}
+        database.execute("INSERT INTO models VALUES (?)", (json.dumps(row),))
+        database.commit()
+    places = other_tools.Places((("ComfyUI", comfy), ("AUTOMATIC1111", web), ("InvokeAI", invoke)))
+    monkeypatch.setattr(other_tools, "list_places", lambda *_: places)
+    assert list_enlargers(home) == [], "nobody asked"
+    home.settings.write_text(json.dumps({"finds": True}))
+    assert list_enlargers(home) == [*"ce", "further", *"ir"]
+    assert {name: find_enlarger(home, name) for name in found} == {name: str(path) for name, path in found.items()}
+    assert list_loras(home) == []
+    own = write_net(home.enlargers / "c.safetensors")
+    assert find_enlarger(home, "c") == str(own)
 
 
 def test_a_pickle_is_listed_and_refused_unopened(tmp_path: Path) -> None:
