@@ -83,6 +83,7 @@ class Rrdb:
 
     @property
     def scale(self) -> int:
+        """One for 3 times has the names and shapes of one for 2, triples where that doubles, and so is run as one for 2."""
         return (1 << self.doublings) // self.fold
 
     @property
