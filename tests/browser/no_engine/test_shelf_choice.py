@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.engine.jobs.creation import Creation
+from app.base import atomic_write
 from app.engine.jobs.request import PictureRequest
-from app.engine.jobs.shelf import Shelf
 from app.ui.state.desk import Desk
 from app.ui.tabs import albums
 from app.ui.tabs.shelf import PAGE
@@ -126,13 +125,13 @@ def test_all_of_an_album_is_selected_exported_tagged_and_moved(
 
 def test_a_selection_that_can_be_moved_in_part_is_so_far(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Undo knows what was moved; what stays is still selected."""
-    desk, real = opened[0], Shelf._move_row
+    desk, real = opened[0], atomic_write.put_in_place
     made = [keep_creation(desk, PictureRequest(f"barge {each}"), f"barge{each}.png") for each in range(3)]
 
-    def refuse(shelf: Shelf, creation: Creation, *where: Any) -> None:
-        if creation.id == made[1].id:
+    def refuse(file: Path, path: Path) -> None:
+        if file == made[1].path:
             raise PermissionError(13, "in use")
-        real(shelf, creation, *where)
+        real(file, path)
 
     page.reload()
     go(page, "shelf")
@@ -141,7 +140,7 @@ def test_a_selection_that_can_be_moved_in_part_is_so_far(page: Page, opened: tup
     expect(cards).to_have_count(3)
     page.get_by_role("button", name="Select all 3").click()
     with monkeypatch.context() as patched:
-        patched.setattr(Shelf, "_move_row", refuse)
+        patched.setattr(atomic_write, "put_in_place", refuse)
         picked.get_by_role("button", name="Delete 3").click()
         expect(cards).to_have_count(1)
     expect(page.locator("#h-shelf .h-trouble")).to_contain_text("could not be moved")

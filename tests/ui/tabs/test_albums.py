@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.engine.jobs.creation import Creation
+from app.base import atomic_write
 from app.engine.jobs.request import PictureRequest, SpeechRequest
-from app.engine.jobs.shelf import Shelf
 from app.ui.state.desk import Desk
 from app.ui.tabs import albums
 from tests.support.both_servers import keep_creation
@@ -99,7 +98,7 @@ def test_a_creation_that_cannot_be_moved_says_why(desk: Desk, monkeypatch: pytes
     def refuse(*_: object) -> None:
         raise PermissionError(13, "in use")
 
-    monkeypatch.setattr(Shelf, "_move", refuse)
+    monkeypatch.setattr(atomic_write, "put_in_place", refuse)
     assert "could not be moved" in do(page, "delete", ids=f"{boat.id}")["trouble"]
 
 
@@ -108,14 +107,14 @@ def test_what_cannot_be_moved_or_is_gone_leaves_the_others_to_it(desk: Desk, mon
     boat, held, cat, gone = (keep_creation(desk, PictureRequest(f"a {each}"), f"{each}.png") for each in ("boat", "hat", "cat", "dog"))
     shelf.delete(gone.id)
     shelf.empty_bin()
-    real = Shelf._move_row
+    real = atomic_write.put_in_place
 
-    def refuse(shelf: Shelf, creation: Creation, *where: Any) -> None:
-        if creation.id == held.id:
+    def refuse(file: Path, path: Path) -> None:
+        if file == held.path:
             raise PermissionError(13, "in use")
-        real(shelf, creation, *where)
+        real(file, path)
 
-    monkeypatch.setattr(Shelf, "_move_row", refuse)
+    monkeypatch.setattr(atomic_write, "put_in_place", refuse)
     ids = ",".join(str(each.id) for each in (boat, held, gone, cat, boat))
     told = do(page, "delete", ids=ids)
     assert told["moved"] == [boat.id, cat.id] and "could not be moved" in told["trouble"]
