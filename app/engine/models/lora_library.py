@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -27,7 +27,7 @@ Stamp = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class LoraFile:
     name: str
-    """It is its path in the library, without the ending."""
+    """It is its path in the library, without the ending; below its folders' names where another file is called so."""
     path: Path
     stamp: Stamp
     """It holds size and time, which change with the file."""
@@ -45,13 +45,25 @@ def list_loras(home: Home) -> list[LoraFile]:
 
 
 def list_files(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> list[LoraFile]:
-    """List the files of these folders, and these with their titles, each by a name of its own."""
+    """List the files of these folders, and these with their titles, each path once, by a name of its own."""
     found: dict[str, LoraFile] = {}
+    paths: set[Path] = set()
     for each in islice(_list_all(folders, files), FILES_MOST):
-        other = found.setdefault(each.name, each)
-        if other.stamp != each.stamp:  # another file of this name
-            found.setdefault(name := f"{each.path.parent.name}/{each.name}", replace(each, name=name))
+        if each.path not in paths:
+            paths.add(each.path)
+            name = _name_apart(each, found)
+            found[name] = replace(each, name=name)
     return sorted(found.values(), key=lambda each: (each.name.lower(), each.name))
+
+
+def _name_apart(file: LoraFile, taken: Container[str]) -> str:
+    """Return its name, with as many of the folders above it as no other file is called by."""
+    name, above = file.name, file.path.parent
+    for _ in range(name.count("/")):
+        above = above.parent
+    while name in taken:
+        name, above = f"{above.name}/{name}", above.parent
+    return name
 
 
 def _list_all(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> Iterator[LoraFile]:
@@ -65,7 +77,7 @@ def _list_all(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> Ite
 
 
 def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[LoraFile]:
-    """Yield the files of a folder and of those in it; a link is followed where it leads out, once."""
+    """Yield the files of a folder and of those in it; a link is followed where it leads out, once, and its place joins `linked`."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -73,7 +85,8 @@ def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[L
                 if entry.is_dir():
                     place = os.path.realpath(entry.path) if entry.is_symlink() else ""
                     if depth and not entry.name.startswith(".") and place not in linked:
-                        linked |= {place} - {""}
+                        if place:
+                            linked.add(place)
                         yield from _walk(Path(entry.path), f"{name}/", depth - 1, linked)
                 elif entry.name.lower().endswith(ENDING) and entry.is_file():
                     found = entry.stat()

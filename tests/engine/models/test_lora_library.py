@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 import time
@@ -108,6 +109,24 @@ def test_linked_folders_are_walked_once_and_equal_names_stay_apart(tmp_path: Pat
     home.settings.write_text(json.dumps({"loras": [str(other)]}))
     files = list_loras(home)
     assert [each.name for each in files] == ["glow", "ink", "other/ink", "third/mist"]
+
+
+def test_every_file_is_listed_once_under_a_name_of_its_own(tmp_path: Path) -> None:
+    home = home_in(tmp_path / "home")
+    folders = [home.loras, tmp_path / "a" / "loras", tmp_path / "b" / "loras", home.loras / "styles"]
+    for folder in folders[:3]:  # of one size
+        for name in ("ink", "styles/wash"):
+            os.utime(write_lora(folder / f"{name}.safetensors"), (1, 1))
+    home.settings.write_text(json.dumps({"loras": [str(each) for each in folders[1:]]}))
+    listed = {each.name: each.path for each in list_loras(home)}
+    assert listed == {
+        name: tmp_path / place / "loras" / file
+        for names, file in (
+            (("ink", "loras/ink", "b/loras/ink"), "ink.safetensors"),
+            (("styles/wash", "loras/styles/wash", "b/loras/styles/wash"), "styles/wash.safetensors"),
+        )
+        for name, place in zip(names, ("home", "a", "b"), strict=True)
+    }
 
 
 def test_what_invokeai_has_in_its_list_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
