@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from app.base.paths import Home
+from app.base.paths import Home, is_utf8
 from app.engine.models.chosen import read_lora_places
 from app.engine.models.lora_facts import LoraFacts, read_facts
 
@@ -78,10 +78,12 @@ def _list_all(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> Ite
 
 def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[LoraFile]:
     """Yield the files of a folder and of those in it; a link is followed where it leads out, once, and its place joins `linked`."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
+    with suppress(OSError), os.scandir(folder) as entries:  # it may have gone, or nobody may look into it
+        for entry in entries:
+            with suppress(OSError):  # it went just now, or a link leads in a circle
                 name = f"{before}{entry.name}"
+                if not is_utf8(Path(entry.name)):
+                    continue
                 if entry.is_dir():
                     place = os.path.realpath(entry.path) if entry.is_symlink() else ""
                     if depth and not entry.name.startswith(".") and place not in linked:
@@ -91,8 +93,6 @@ def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[L
                 elif entry.name.lower().endswith(ENDING) and entry.is_file():
                     found = entry.stat()
                     yield LoraFile(name[: -len(ENDING)], Path(entry.path), (found.st_size, found.st_mtime_ns))
-    except OSError:  # a folder that went, or that nobody may look into
-        return
 
 
 def find_named(files: Sequence[LoraFile], name: str) -> LoraFile | None:

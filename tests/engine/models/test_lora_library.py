@@ -111,6 +111,16 @@ def test_linked_folders_are_walked_once_and_equal_names_stay_apart(tmp_path: Pat
     assert [each.name for each in files] == ["glow", "ink", "other/ink", "third/mist"]
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
+def test_a_link_in_a_circle_and_a_name_in_another_encoding_hide_nothing(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    for name in "abcdefgh":
+        write_lora(home.loras / f"{name}.safetensors")
+    (home.loras / "circle").symlink_to("circle")
+    write_lora(home.loras / os.fsdecode(b"\xe4.safetensors"))
+    assert [each.name for each in list_loras(home)] == [*"abcdefgh"]
+
+
 def test_every_file_is_listed_once_under_a_name_of_its_own(tmp_path: Path) -> None:
     home = home_in(tmp_path / "home")
     folders = [home.loras, tmp_path / "a" / "loras", tmp_path / "b" / "loras", home.loras / "styles"]
