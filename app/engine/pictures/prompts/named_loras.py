@@ -42,9 +42,13 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     files, written = list_loras(home), words_of(prompt) | words_of(negative)
     own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
     loras = {each.path: each for each in (*own, *(Lora(_find(home, files, name), weight) for name, weight in tags))}
-    for file in files:
+    known = {(each.word.lower(), read_facts(Path(each.path)).family) for each in loras.values() if each.word}
+    for file in sorted(files, key=lambda each: not each.path.is_relative_to(home.loras)):
         if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):
-            loras[str(file.path)] = Lora(str(file.path), word=file.word)
+            meaning = file.word.lower(), read_facts(file.path).family  # a word has one for each family
+            if meaning not in known:
+                known.add(meaning)
+                loras[str(file.path)] = Lora(str(file.path), word=file.word)
     return replace(
         request,
         prompt=prompt,
@@ -82,6 +86,7 @@ def check_fit(request: PictureRequest, model: Model) -> None:
 def leave_out_words(request: PictureRequest, model: Model) -> tuple[PictureRequest, list[Sentence]]:
     """Return the request without embeddings of another family, with a sentence for each: the prompt may have their words for other reasons."""
     unfit = [each for each in request.loras if each.word and _explain_misfit(each, model) is not None]
+    fit = {each.word.lower() for each in request.loras if each not in unfit}
     notes = [
         say(
             "lora.only-word",
@@ -90,6 +95,7 @@ def leave_out_words(request: PictureRequest, model: Model) -> tuple[PictureReque
             model=model.words,
         )
         for each in unfit
+        if each.word.lower() not in fit
     ]
     return replace(request, loras=tuple(each for each in request.loras if each not in unfit)), notes
 

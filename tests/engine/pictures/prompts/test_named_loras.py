@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,21 @@ def test_a_word_that_another_familys_embedding_has_stays_a_word(home: Home) -> N
     assert leave_out_words(request, catalog.BY_ID["sd15"]) == (request, [])
     plain, notes = leave_out_words(request, catalog.BY_ID["z-image-turbo"])
     assert plain.loras == () and plain.prompt == request.prompt and [note.key for note in notes] == ["lora.only-word"]
+
+
+def test_a_word_in_several_folders_is_read_once_for_each_family(home: Home, tmp_path: Path) -> None:
+    other = tmp_path / "embeddings"
+    home.settings.write_text(json.dumps({"loras": [str(other)]}))
+    own = write(home.loras / "styles" / "bad.safetensors", "emb_params", (2, 768))
+    for name in ("bad", "again/BAD"):
+        copy = write(other / f"{name}.safetensors", "emb_params", (2, 768))
+    xl = write(other / "xl" / "bad.safetensors", "clip_g", (2, 1280))
+    done = complete(home, PictureRequest("a bad cat"))
+    assert done.loras == (Lora(own, word="bad"), Lora(xl, word="bad"))
+    assert complete(home, done) == done
+    asked = PictureRequest("a bad cat", loras=(Lora(copy, word="BAD"),))
+    assert complete(home, asked).loras == (*asked.loras, Lora(xl, word="bad")), "what a picture was made with goes first"
+    assert leave_out_words(done, catalog.BY_ID["sd15"]) == (replace(done, loras=done.loras[:1]), [])
 
 
 def test_a_tag_that_names_none_is_told(home: Home) -> None:
