@@ -35,6 +35,12 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
+def hash_whole(path: Path) -> str:
+    """Hash all of a file; raise OSError for what cannot be read."""
+    with open_regular(path) as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def _list_files(path: Path) -> list[tuple[str, Path]]:
     if not path.is_dir():
         return [("", path)]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from app.base.paths import Home, is_utf8
 from app.engine.models.chosen import read_lora_places
+from app.engine.models.fingerprint import fingerprint, hash_whole
 from app.engine.models.lora_facts import LoraFacts, read_facts
 
 FILES_MOST: Final = 20_000
@@ -22,6 +24,7 @@ DEPTH_MOST: Final = 8
 """Folders are looked into down to this depth."""
 ENDING: Final = ".safetensors"
 Stamp = tuple[int, int]
+Read = Callable[[Path], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,46 +108,63 @@ def find_named(files: Sequence[LoraFile], name: str) -> LoraFile | None:
     return next(exactly, None) or next(alike, None)
 
 
+def _sample(path: Path) -> str:
+    with suppress(OSError):
+        return fingerprint(path)
+    return str(path)  # like no other
+
+
+def _hash(path: Path) -> str:
+    with suppress(OSError):
+        return hash_whole(path)
+    return str(path)
+
+
 @dataclass(slots=True)
 class LoraReader:
-    """What is known of the files; a thread reads what is not known yet, file by file."""
+    """What is known of the files; a thread reads what is not known yet, file by file: first all headers."""
 
-    _known: dict[Path, tuple[Stamp, LoraFacts]] = field(default_factory=dict)
-    _wanted: dict[Path, Stamp] = field(default_factory=dict)
+    _known: dict[tuple[Read, Path], tuple[Stamp, Any]] = field(default_factory=dict)
+    _wanted: dict[Read, dict[Path, Stamp]] = field(default_factory=lambda: {read_facts: {}, _sample: {}, _hash: {}})
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
 
     def look(self, files: Iterable[LoraFile]) -> dict[Path, LoraFacts]:
         """Return what is known by now, and have the rest read."""
+        return self._look(read_facts, [*files])
+
+    def compare(self, files: Sequence[LoraFile]) -> tuple[dict[Path, Hashable], int]:
+        """Return what is known of each content, the same for the same one, and how many are still to be read for it: of those of one size samples,
+        of those with the same samples all."""
+        contents: dict[Path, Hashable] = {each.path: each.stamp[0] for each in files}
+        unread = 0
+        for read in (_sample, _hash):
+            counts = Counter(contents.values())
+            alike = [each for each in files if counts[contents[each.path]] > 1]
+            known = self._look(read, alike)
+            contents |= {each.path: known.get(each.path, each.path) for each in alike}
+            unread += len(alike) - len(known)
+        return contents, unread
+
+    def _look(self, read: Read, files: Sequence[LoraFile]) -> dict[Path, Any]:
         with self._lock:
-            files = list(files)
-            known = {each.path: found[1] for each in files if (found := self._known.get(each.path)) and found[0] == each.stamp}
-            self._wanted |= {each.path: each.stamp for each in files if each.path not in known}
-            if self._wanted and self._thread is None:
+            known = {each.path: found[1] for each in files if (found := self._known.get((read, each.path))) and found[0] == each.stamp}
+            self._wanted[read] |= {each.path: each.stamp for each in files if each.path not in known}
+            if self._wanted[read] and self._thread is None:
                 self._thread = threading.Thread(target=self._read_all, name="loras", daemon=True)
                 self._thread.start()
         return known
 
-    def read(self, file: LoraFile) -> LoraFacts:
-        """Read one now."""
-        with self._lock:
-            found = self._known.get(file.path)
-        if found and found[0] == file.stamp:
-            return found[1]
-        facts = read_facts(file.path)
-        with self._lock:
-            self._known[file.path] = file.stamp, facts
-        return facts
-
     def _read_all(self) -> None:
         while True:
             with self._lock:
-                if not self._wanted:
+                read, wanted = next(((read, wanted) for read, wanted in self._wanted.items() if wanted), (None, {}))
+                if read is None:
                     self._thread = None
                     return
-                path, stamp = next(iter(self._wanted.items()))
-            facts = read_facts(path)
+                path, stamp = next(iter(wanted.items()))
+            found = read(path)
             with self._lock:
-                self._known[path] = stamp, facts
-                if self._wanted.get(path) == stamp:
-                    del self._wanted[path]
+                self._known[read, path] = stamp, found
+                if wanted.get(path) == stamp:
+                    del wanted[path]

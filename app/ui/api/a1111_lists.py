@@ -82,9 +82,9 @@ def list_upscalers(desk: Desk) -> list[dict[str, Any]]:
 
 
 def list_lora_files(desk: Desk) -> list[dict[str, Any]]:
-    """List the LoRAs by the names that a prompt has: paths stay private."""
-    found = list_loras(desk.keeper.home)
-    return [{"name": each.word, "alias": each.word, "path": each.path.name, "metadata": {}} for each in found if not is_embedding(each)]
+    """List the LoRAs by the names that a prompt has, each once: paths stay private."""
+    found = {each.word: each.path.name for each in list_loras(desk.keeper.home) if not is_embedding(each)}
+    return [{"name": word, "alias": word, "path": file, "metadata": {}} for word, file in found.items()]
 
 
 def list_embeddings(desk: Desk) -> dict[str, Any]:

@@ -548,6 +548,7 @@ interface LoraView {
   title: string;
   kind: string;
   word: string;
+  places: string;
   family: string;
   misfit: string;
   triggers: string[];

@@ -6,7 +6,7 @@ import filecmp
 import json
 import math
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -48,6 +48,8 @@ class Shown:
     """The LoRA was used with it last."""
     picture: int | None
     """The newest creation that was made with it has this number."""
+    places: tuple[Path, ...]
+    """The same file lies at all of these, Hearth's own folder first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +64,31 @@ class LoraDesk:
         return list(self.settings.get(SAVED, []))
 
     def search(self, words: str, model: Model | None, chosen: Sequence[str]) -> tuple[list[Shown], int, int]:
-        """Return the chosen ones, then those that these words find, what fits and was used last first; how many more there are, and how many are
-        still to be read."""
+        """Return the chosen ones, then those that these words find, what fits and was used last first, and what lies in several places once; how many
+        more there are, and how many are still to be read."""
         files = list_loras(self.keeper.home)
         known, made = self.reader.look(files), self.keeper.shelf.list_loras()
-        shown = [self._show(each, known.get(each.path), made.get(str(each.path)), model) for each in files]
-        picked = [each for name in chosen if (file := find_named(files, name)) for each in shown if each.file == file]
-        terms = words.lower().split()
-        found = [each for each in shown if each not in picked and all(term in _text_of(each) for term in terms)]
+        contents, unread = self.reader.compare(files)
+        same: dict[Hashable, list[LoraFile]] = {}
+        for each in sorted(files, key=lambda each: not each.path.is_relative_to(self.keeper.home.loras)):
+            same.setdefault(contents[each.path], []).append(each)
+        in_use = [*dict.fromkeys(file for name in chosen if (file := find_named(files, name)))]
+        used = {contents[each.path] for each in in_use}
+        rest = [each for each in files if contents[each.path] not in used and same[contents[each.path]][0] == each]
+        shown = [self._show(each, known.get(each.path), made, model, same[contents[each.path]]) for each in (*in_use, *rest)]
+        picked, terms = shown[: len(in_use)], words.lower().split()
+        found = [each for each in shown[len(in_use) :] if all(term in _text_of(each) for term in terms)]
         found.sort(key=lambda each: (each.misfit is not None, -(each.picture or 0)))
         room = max(0, SHOWN_MOST - len(picked))
-        return picked + found[:room], len(found) - len(found[:room]), len(files) - len(known)
+        return picked + found[:room], len(found) - len(found[:room]), len(files) - len(known) or unread
 
-    def _show(self, file: LoraFile, facts: LoraFacts | None, made: tuple[float, int] | None, model: Model | None) -> Shown:
+    def _show(
+        self, file: LoraFile, facts: LoraFacts | None, made: Mapping[str, tuple[float, int]], model: Model | None, same: Sequence[LoraFile]
+    ) -> Shown:
         misfit = facts.trouble if facts is not None and model is None else explain_misfit(facts, model) if facts and model else None
-        return Shown(file, facts, misfit, *(made or (1.0, None)))
+        places = tuple(each.path for each in same)
+        newest = max((made[str(each)] for each in places if str(each) in made), key=lambda each: each[1], default=(1.0, None))
+        return Shown(file, facts, misfit, *newest, places)
 
     def parse(self, text: str) -> tuple[Lora, ...]:
         """Return the LoRAs that the page has in use; raise a Trouble for one that is no longer there."""
@@ -140,7 +152,7 @@ def _find_place(folder: Path, file: Path) -> Path:
 
 def _text_of(shown: Shown) -> str:
     facts = shown.facts or LoraFacts()
-    return "\n".join((shown.file.name, facts.title, *facts.triggers, *facts.tags)).lower()
+    return "\n".join((shown.file.name, *(each.stem for each in shown.places), facts.title, *facts.triggers, *facts.tags)).lower()
 
 
 def read_chosen(text: str) -> list[Chosen]:

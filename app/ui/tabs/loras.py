@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.sentence import Sentence, say
 from app.engine.models.lora_facts import NAMES, LoraFacts
 from app.ui.page.translate import Language, language, translate, word
 from app.ui.page.view_types.making import LorasView, LoraView
@@ -70,6 +71,7 @@ def row_view(shown: Shown, spoken: Language) -> LoraView:
         "title": facts.title,
         "kind": facts.kind if shown.facts else "",
         "word": shown.file.word,
+        "places": translate(_word_places(shown), spoken) if len(shown.places) > 1 else "",
         "family": NAMES.get(facts.family, ""),
         "misfit": translate(shown.misfit, spoken) if shown.misfit else "",
         "triggers": facts.triggers,
@@ -77,6 +79,10 @@ def row_view(shown: Shown, spoken: Language) -> LoraView:
         "weight": shown.weight,
         "picture": f"hearth/creation/{shown.picture}" if shown.picture else "",
     }
+
+
+def _word_places(shown: Shown) -> Sentence:
+    return say("lora.places", "In {count} {count:place|places}: {places}", count=len(shown.places), places=tuple(map(str, shown.places)))
 
 
 def act(desk: Desk, request: Request, asked: ActAsked) -> Response:

@@ -103,10 +103,14 @@ def test_loras_are_added_found_weighed_and_removed(page: Page, opened: tuple[Des
 def test_one_of_another_family_is_greyed_with_the_reason(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
     desk.keeper.home.loras.mkdir(exist_ok=True)
-    lora(desk.keeper.home.loras / "pixels.safetensors", wide=2048)
+    again = desk.keeper.home.loras / "again"
+    again.mkdir()
+    files = [lora(folder / "pixels.safetensors", wide=2048) for folder in (desk.keeper.home.loras, again)]
     go(page, "paint")
     unfold(page, "LoRAs")
     row = page.locator("#h-loras li", has_text="pixels")
+    expect(row).to_have_count(1)
+    expect(row.locator(".h-places")).to_have_text(re.compile(rf"^In 2 places: .*{re.escape(str(files[1]))}"))
     expect(row).to_contain_text("Made for SDXL")
     expect(row.locator("input[type=checkbox]")).to_be_disabled()
     page.evaluate("Hearth.lorasFor('sdxl')")

@@ -7,13 +7,15 @@ import os
 import struct
 import sys
 import time
+from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
 
 from app.base.paths import Home
 from app.engine.models import chosen, other_tools
-from app.engine.models.lora_library import LoraReader, find_named, list_loras
+from app.engine.models.fingerprint import BLOCK_BYTES, WHOLE_BYTES, fingerprint
+from app.engine.models.lora_library import LoraFile, LoraReader, find_named, list_loras
 from tests.support.waiting import until
 
 KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
@@ -86,13 +88,47 @@ def test_five_thousand_are_listed_in_a_second_and_read_behind(tmp_path: Path) ->
     assert {each.title for each in known.values()} == {"first"} and len(known) == 5_000
 
 
+def test_only_files_of_the_same_bytes_count_as_the_same(tmp_path: Path) -> None:
+    home, reader = home_in(tmp_path), LoraReader()
+    size = WHOLE_BYTES + 1
+    for name, place, byte in (
+        ("a", 0, b"1"),
+        ("b", 0, b"1"),
+        ("other", 0, b"2"),
+        ("other inside", BLOCK_BYTES, b"2"),
+        ("longer", size, b"1"),
+    ):
+        path = home.loras / f"{name}.safetensors"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as file:
+            file.write(b"1")
+            file.truncate(size)
+            file.seek(place)  # the samples of two differ in nothing
+            file.write(byte)
+    assert fingerprint(home.loras / "a.safetensors") == fingerprint(home.loras / "other inside.safetensors")
+
+    def group() -> list[list[str]]:
+        until(lambda: reader.compare(files)[1] == 0)
+        same: dict[Hashable, list[str]] = {}
+        for each in files:
+            same.setdefault(reader.compare(files)[0][each.path], []).append(each.name)
+        return [*same.values()]
+
+    files = list_loras(home)
+    assert group() == [["a", "b"], ["longer"], ["other"], ["other inside"]]
+    (home.loras / "b.safetensors").unlink()
+    files = [*list_loras(home), LoraFile("gone", home.loras / "gone.safetensors", (size, 0))]
+    assert group() == [["a"], ["longer"], ["other"], ["other inside"], ["gone"]]
+
+
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     home, reader = home_in(tmp_path), LoraReader()
     path = write_lora(home.loras / "a.safetensors", **{"modelspec.title": "one"})
-    assert reader.read(list_loras(home)[0]).title == "one"
+    until(lambda: reader.look(list_loras(home)))
     path.unlink()
     write_lora(path, **{"modelspec.title": "two, longer"})
-    assert reader.read(list_loras(home)[0]).title == "two, longer"
+    until(lambda: reader.look(list_loras(home)))
+    assert reader.look(list_loras(home))[path].title == "two, longer"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")

@@ -9,8 +9,10 @@ import pytest
 from app.base.trouble import Trouble
 from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog
+from app.ui.api.a1111_lists import list_lora_files
 from app.ui.state.desk import Desk
 from app.ui.state.lora_desk import SHOWN_MOST, Chosen, read_chosen, write_chosen
+from app.ui.tabs.loras import row_view
 from tests.engine.models.test_lora_library import write_lora
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at
@@ -85,6 +87,30 @@ def test_what_is_in_use_comes_back_by_path_or_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "5", "[5]", '[{"name": 5, "weight": 1}]', '[{"name": "a"}]', '[{"name": "a", "weight": "x"}]'])
 def test_nonsense_is_nothing(text: str) -> None:
     assert read_chosen(text) == []
+
+
+def test_what_lies_in_several_places_is_listed_once(tmp_path: Path) -> None:
+    with desk_at(tmp_path / "home") as desk:
+        own, other = desk.keeper.home.loras, tmp_path / "a tool"
+        paths = [
+            write_lora(folder / name, ss_tag="same")
+            for folder, name in ((own, "z.safetensors"), (other, "b.safetensors"), (other, "a/z.safetensors"))
+        ]
+        write_lora(other / "different.safetensors", ss_tag="none")  # of one size
+        desk.loras.add_folder(str(other))
+        keep_creation(desk, PictureRequest("x", loras=(Lora(str(paths[0]), 0.9),)), "one.png")
+        newest = keep_creation(desk, PictureRequest("x", loras=(Lora(str(paths[1]), 0.4),)), "two.png").id
+        assert names(desk) == ["z", "different"]
+        (shown, _), more, _ = desk.loras.search("", None, ())
+        assert (shown.places, shown.weight, shown.picture, more) == ((paths[0], paths[2], paths[1]), 0.4, newest, 0)
+        assert row_view(shown, "en")["places"] == f"In 3 places: {paths[0]}, {paths[2]}, {paths[1]}"
+        assert [row_view(each, "en")["places"] for each in desk.loras.search("different", None, ())[0]] == [""]
+        assert names(desk, "b") == ["z"], "found by another of its names"
+        assert names(desk, "nothing", ("b", "b")) == ["b"] and names(desk, "", ("b", "a/z")) == ["b", "a/z", "different"], (
+            "what is in use stays so"
+        )
+        assert desk.loras.parse(write_chosen([Chosen("b", 0.5)])) == (Lora(str(paths[1]), 0.5),)
+        assert [each["name"] for each in list_lora_files(desk)] == ["z", "b", "different"]
 
 
 def test_the_same_file_is_kept_once_and_another_of_its_name_beside_it(tmp_path: Path) -> None:

@@ -215,6 +215,7 @@ class LoraView(TypedDict):
     title: str
     kind: str
     word: str
+    places: str
     family: str
     misfit: str
     triggers: Sequence[str]

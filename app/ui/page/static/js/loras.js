@@ -100,7 +100,7 @@ function draw() {
 
 /** @param {LoraView} lora */
 function make({ name }) {
-  const row = el(`<li><img alt="" loading="lazy" hidden><div><p class="h-lora-head"><label><input type="checkbox"> <b></b></label> <span class="h-badge"></span></p><p class="h-soft h-misfit" hidden></p>
+  const row = el(`<li><img alt="" loading="lazy" hidden><div><p class="h-lora-head"><label><input type="checkbox"> <b></b></label> <span class="h-badge"></span></p><p class="h-soft h-misfit" hidden></p><p class="h-soft h-places" hidden></p>
     <p class="h-lora-weight" hidden><input type="range"><output></output></p><p class="h-chips h-triggers"></p></div></li>`);
   const [box, range] = row.querySelectorAll("input");
   box.addEventListener("change", () => {
@@ -130,6 +130,9 @@ function update(row, each) {
   text(why, each.misfit);
   if (each.misfit) box.setAttribute("aria-description", each.misfit);
   else box.removeAttribute("aria-description");
+  const places = row.querySelector(".h-places");
+  places.hidden = !each.places;
+  text(places, each.places);
   row.querySelector(".h-lora-weight").hidden = !now;
   if (now && range !== document.activeElement) range.value = String(now.weight);
   text(row.querySelector("output"), now ? decimal(now.weight, 2) : "");
