@@ -87,8 +87,8 @@ class LoraDesk:
     ) -> Shown:
         misfit = facts.trouble if facts is not None and model is None else explain_misfit(facts, model) if facts and model else None
         places = tuple(each.path for each in same)
-        newest = max((made[str(each)] for each in places if str(each) in made), key=lambda each: each[1], default=(1.0, None))
-        return Shown(file, facts, misfit, *newest, places)
+        weight, picture = max((made[str(each)] for each in places if str(each) in made), key=lambda each: each[1], default=(1.0, None))
+        return Shown(file, facts, misfit, weight, picture, places)
 
     def parse(self, text: str) -> tuple[Lora, ...]:
         """Return the LoRAs that the page has in use; raise a Trouble for one that is no longer there."""

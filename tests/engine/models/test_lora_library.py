@@ -124,10 +124,10 @@ def test_only_files_of_the_same_bytes_count_as_the_same(tmp_path: Path) -> None:
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     home, reader = home_in(tmp_path), LoraReader()
     path = write_lora(home.loras / "a.safetensors", **{"modelspec.title": "one"})
-    until(lambda: reader.look(list_loras(home)))
+    until(lambda: bool(reader.look(list_loras(home))))
     path.unlink()
     write_lora(path, **{"modelspec.title": "two, longer"})
-    until(lambda: reader.look(list_loras(home)))
+    until(lambda: bool(reader.look(list_loras(home))))
     assert reader.look(list_loras(home))[path].title == "two, longer"
 
 
