@@ -160,7 +160,7 @@ SAYINGS: Final = {
         articles=False,
     ),
 }  # fmt: skip
-PARTICLES: Final = frozenset(words("de du des la le von vom zu van der den ter da do dos das di del della"))
+PARTICLES: Final = frozenset(words("de du des la le von vom van der den ter da do dos das di del della"))
 """A name goes on after these."""
 
 CHINESE_VERBS: Final = (

@@ -11,7 +11,7 @@ from app.engine.models.voice_limits import DIA
 from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.cast_tags import find_tags
 from app.engine.speech.text.said_by import count_quotes, find_quotes, find_same, guess_speakers, put_tags
-from tests.engine.speech.text.test_said_passages import PASSAGES
+from tests.engine.speech.text.test_said_passages import PASSAGES, find_answers
 
 STORY = """It was late. \u201cCome in,\u201d said Anna, \u201cand sit down.\u201d She waited.
 \u201cThank you,\u201d Ben replied. \u201cIt is cold.\u201d
@@ -72,6 +72,17 @@ def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
     assert find_same(["Okonkwo", "Ada Okonkwo", "Dr. Ada Okonkwo"])["Okonkwo"] == "Dr. Ada Okonkwo"
     both = ["\u201cNo,\u201d said Mr. Voss.", "\u201cNo,\u201d said Mrs. Voss.", "\u201cNo,\u201d said Voss."] * 2
     assert count_quotes(both) == {"Mr. Voss": 2, "Mrs. Voss": 2, "Voss": 2}, "who knows which of them"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("„Ja“, sagte Ben. „Komm“, sagte Ben zu Anna. „Nein“, sagte Anna. „Doch“, rief Ben.", "Ben:Ja Ben:Komm Anna:Nein Ben:Doch"),
+        ("„Ja“, sagte Herr Berg zu Frau Berg.", "Herr Berg:Ja"),
+    ],
+)
+def test_a_name_is_read_to_its_end_and_no_further(text: str, answer: str) -> None:
+    assert find_answers(text) == answer
 
 
 def test_all_tags_of_a_guess_are_read_as_tags() -> None:
