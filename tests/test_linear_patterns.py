@@ -201,6 +201,12 @@ def test_reader_is_linear(name: str) -> None:
         assert measure(READERS[name], text, 0.3) < 0.3, piece
 
 
+@pytest.mark.parametrize("text", ["— a — dit Anna — b" + " — b" * 125_000, "“a\n" + " " * 250_000 + "“a” x " * 42_000])
+def test_quotes_of_one_long_line_are_found_in_linear_time(text: str) -> None:
+    """For each dash the rest of the line was looked at, and for each quote all that the line begins with."""
+    assert measure(find_quotes, text, 2) < 2
+
+
 def test_accents_in_a_row_are_not_sorted() -> None:
     """Python normalises in quadratic time: 80,000 of them took eleven seconds, during which nothing else ran."""
     text = "[S1] a" + "\u0301\u0316" * 40_000

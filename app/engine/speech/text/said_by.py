@@ -209,9 +209,8 @@ def _list_speeches(language: str, lines: list[str]) -> list[list[_Speech]]:
 
 def _list_quotes(line: str, following: str, lead: str, goes_on: bool) -> list[_Speech]:
     """Return the quotes of a line; words in quotes that are no speech are told."""
-    spans = [
-        span for span in _pair_quotes(line, following) if _is_speech(line, *span) or (goes_on and span[0] <= len(line) - len(line.lstrip()))
-    ]
+    begins = len(line) - len(line.lstrip())
+    spans = [span for span in _pair_quotes(line, following) if _is_speech(line, *span) or (goes_on and span[0] <= begins)]
     said = list[_Speech]()
     for place, (begin, end, open_) in enumerate(spans):
         last = spans[place - 1][1] if place else 0

@@ -115,7 +115,8 @@ def read_dashed(language: str, line: str) -> list[tuple[int, int, str]]:
             else len(words)
         )
     if after < len(words):
-        told = (later for later in range(after, len(words)) if words[later] in DASHES and not line[found[later].end() :][:1].isspace())
+        ends = (later for later in range(after, len(words)) if words[later] in DASHES)
+        told = (later for later in ends if not line[found[later].end() : found[later].end() + 1].isspace())
         said.append((found[after].start(), next((found[later].start() for later in told), len(line)), name))
     return said
 
