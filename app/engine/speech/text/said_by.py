@@ -13,7 +13,7 @@ from app.engine.speech.text.cast_tags import NARRATOR, find_tags
 from app.engine.speech.text.likely_language import LOOKED_AT, choose_language
 from app.engine.speech.text.named_speakers import Edit
 from app.engine.speech.text.said_clauses import DASHES, EASTERN, STOPS, is_alone, list_known, read_clauses, read_dashed
-from app.engine.speech.text.said_words import SAYINGS
+from app.engine.speech.text.said_words import PARTICLES, SAYINGS
 
 _CLOSED_BY: Final = {"“": "”", '"': '"', "«": "»", "»": "«", "‹": "›", "›": "‹", "「": "」", "『": "』", "‚": "‘"}
 _OPENS: Final = re.compile(r"[“\"„«»‹›「『‘'‚]")
@@ -69,12 +69,12 @@ def count_quotes(texts: Iterable[str]) -> dict[str, int]:
 
 
 def find_same(names: Iterable[str]) -> dict[str, str]:
-    """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends. Whose name Mary Anne is where
-    Mary and Anne speak, too, nobody knows."""
+    """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends, but for what follows a particle.
+    Whose name Mary Anne is where Mary and Anne speak, too, nobody knows."""
     names, longer = {*names}, defaultdict[str, set[str]](set)
     for name in names:
         words = name.split()
-        halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
+        halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)) if words[at - 1] not in PARTICLES]
         for short in chain(*halves) if not any(names >= {*each} for each in halves) else ():
             longer[short].add(name)
     longest = {short: [full for full in fulls if full not in longer] for short, fulls in longer.items()}

@@ -19,6 +19,7 @@ from app.engine.speech.text.said_words import (
     JAPANESE_TITLES,
     JAPANESE_VERBS,
     PARTICLES,
+    RELATIONS,
     SAYINGS,
     Saying,
 )
@@ -200,6 +201,8 @@ def read_name(row: Saying, words: Sequence[str], at: int) -> tuple[str, int]:
         parts.append(words[at][0].upper() + words[at][1:] + "." * dotted)
         at += 1 + dotted
     titled = len(parts)
+    if titled and words[at - 1].lower() in RELATIONS and words[at : at + 1] and words[at] in PARTICLES:
+        return "", at
     while at < len(words) and named < _NAMED_MOST:
         joined = at
         while joined < min(len(words), at + 2) and words[joined] in PARTICLES and parts:

@@ -162,6 +162,11 @@ SAYINGS: Final = {
 }  # fmt: skip
 PARTICLES: Final = frozenset(words("de du des la le von vom van der den ter da do dos das di del della"))
 """A name goes on after these."""
+RELATIONS: Final = frozenset(
+    words("tante onkel oma opa großmutter großvater vater mutter bruder schwester père mère frère sœur soeur oncle padre madre tío tía "
+          "zio zia nonno nonna irmã tio tia avô avó professeur maître profesor profesora professor professora maestro mestre")
+)  # fmt: skip
+"""Somebody whom a particle follows after these titles is another one: la mère de Paul."""
 
 CHINESE_VERBS: Final = (
     "(?:[说說问問答喊叫嚷骂罵吼笑叹嘆应應怒喝]道|回答|补充|補充|解释|解釋|提议|提議|[说說问問答喊嚷骂罵吼道](?![服题題理话話]))"

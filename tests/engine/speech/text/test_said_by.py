@@ -70,6 +70,7 @@ def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
     assert not find_same(["Mary", "Anne", "Mary Anne"]), "three speakers"
     assert find_same(["Mary", "Mary Anne", "Mary Ann"]) == {"Anne": "Mary Anne", "Ann": "Mary Ann"}, "Mary may be either"
     assert find_same(["Okonkwo", "Ada Okonkwo", "Dr. Ada Okonkwo"])["Okonkwo"] == "Dr. Ada Okonkwo"
+    assert "Berg" not in find_same(["Berg", "Herr von Berg"]), "what follows a particle is a place, or another one"
     both = ["\u201cNo,\u201d said Mr. Voss.", "\u201cNo,\u201d said Mrs. Voss.", "\u201cNo,\u201d said Voss."] * 2
     assert count_quotes(both) == {"Mr. Voss": 2, "Mrs. Voss": 2, "Voss": 2}, "who knows which of them"
 
@@ -79,6 +80,10 @@ def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
     [
         ("„Ja“, sagte Ben. „Komm“, sagte Ben zu Anna. „Nein“, sagte Anna. „Doch“, rief Ben.", "Ben:Ja Ben:Komm Anna:Nein Ben:Doch"),
         ("„Ja“, sagte Herr Berg zu Frau Berg.", "Herr Berg:Ja"),
+        ("—Sí —dijo la madre de Ana.\n—No —dijo Ana.", "Ana:No"),
+        ("— Oui, dit la mère de Paul.\n— Non, dit Paul.", "Paul:Non"),
+        ("«Sì», disse la madre di Marco. «No», disse Marco.", "Marco:No"),
+        ("« Oui », dit la comtesse de Ségur.", "Comtesse de Ségur:Oui"),
     ],
 )
 def test_a_name_is_read_to_its_end_and_no_further(text: str, answer: str) -> None:
