@@ -16,9 +16,13 @@ NAMES_MOST: Final = 50
 _BRACKETS: Final = re.compile(r"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{1,6})[ \t]*+|([^\[\]\n:]{1,40}))\]", re.IGNORECASE)
 _AT_LINE: Final = re.compile(r"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{0,39})(?::(?=\s)|：)", re.MULTILINE)
 _WORDS: Final = re.compile(r"\w")
-_ENDS: Final = frozenset(".!?…,;\"“”'‘’«»‹›)]—–―-:。！？，；：、」』")
+_ENDS: Final = frozenset(".!?…,\"”'’)]—-:")
+"""Within a line, a tag follows one of these."""
+_GUESSED_ENDS: Final = _ENDS | frozenset("“‘«»‹›–―。！？，：、」』")
 _OPENS: Final = frozenset("\"“„'‘‚«»‹›「『")
-"""Within a line, a tag follows one of these, or precedes one of those."""
+"""In a script that tells of its narrator, as a guess writes it, a tag may also follow one of these, or precede one of those."""
+_OPENING: Final = frozenset("“„‘‚«»‹›「『")
+"""A bracket right behind one of these is an editor's: “[T]he right”."""
 
 
 class Tag(NamedTuple):
@@ -32,10 +36,11 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
     like one and something is said after it; a known name is one anywhere."""
     spelt = {name.casefold(): name for name in known}
     found: list[Tag] = []
+    guessed = f"[{NARRATOR}]" in text
     for each in _BRACKETS.finditer(text):
         if each[1]:
             found.append(Tag(*each.span(), f"S{int(each[1])}"))
-        elif (name := " ".join(each[2].split())).casefold() in spelt or (_may_be_name(name) and _is_in_place(text, *each.span())):
+        elif (name := " ".join(each[2].split())).casefold() in spelt or (_may_be_name(name) and _is_in_place(text, *each.span(), guessed)):
             found.append(Tag(*each.span(), spelt.setdefault(name.casefold(), name)))
     named = {each.name.casefold() for each in found} | set(spelt)
     for each in _AT_LINE.finditer(text):
@@ -53,12 +58,14 @@ def _may_be_name(words: str) -> bool:
     )
 
 
-def _is_in_place(text: str, begin: int, end: int) -> bool:
+def _is_in_place(text: str, begin: int, end: int, guessed: bool) -> bool:
     """Tell whether a tag begins a line or follows a sentence, and something is said after it in its line."""
     before = text[max(0, begin - 3) : begin].rstrip(" \t")
     after = text[end : end + 200].partition("\n")[0]
-    begins = not before or before[-1] in "\n\r" or before[-1] in _ENDS or after.lstrip(" ")[:1] in _OPENS
-    return begins and _WORDS.search(after) is not None
+    begins = not before or before[-1] in "\n\r" or before[-1] in (_GUESSED_ENDS if guessed else _ENDS)
+    begins = begins or (guessed and after.lstrip(" ")[:1] in _OPENS)
+    cites = text[begin - 1 : begin] in _OPENING and text[begin:end] != f"[{NARRATOR}]"
+    return begins and not cites and _WORDS.search(after) is not None
 
 
 def list_names(text: str, known: Collection[str] = ()) -> tuple[str, ...]:

@@ -105,6 +105,8 @@ def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[s
         narrates = narrates or bool(rest)
         found += rest
         begin += len(line) + 1
+    if found and all(each.name != NARRATOR for each in found) and text[: found[0].begin].strip():
+        found.insert(0, Edit(0, 0, NARRATOR))  # so that tags before quotes are read as such
     return found
 
 

@@ -92,6 +92,11 @@ def test_a_name_is_read_to_its_end_and_no_further(text: str, answer: str) -> Non
 
 def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     """Also before a quote without a comma, and after the quotes and dashes of any language."""
-    for text in ("Anna said \u201cCome in.\u201d Ben replied \u201cNo.\u201d", *(text for text, _ in chain(*PASSAGES.values()))):
+    own = (
+        "Anna said \u201cCome in.\u201d Ben replied \u201cNo.\u201d",
+        "Anna said \u201cCome in.\u201d",
+        "\u201e[D]as\u201c \u2013 sagte Anna \u2013 \u201eist es.\u201c",
+    )
+    for text in (*own, *(text for text, _ in chain(*PASSAGES.values()))):
         edits = find_quotes(text)
         assert [each.name for each in find_tags(put_tags(text, edits))] == [each.name for each in edits], text
