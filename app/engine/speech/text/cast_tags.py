@@ -13,7 +13,9 @@ from app.engine.speech.text.said_words import PARTICLES
 NARRATOR: Final = "Narrator"
 """Whoever speaks before the first name is called so."""
 NAMES_MOST: Final = 50
-_BRACKETS: Final = re.compile(r"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{1,6})[ \t]*+|([^\[\]\n:]{1,40}))\]", re.IGNORECASE)
+LETTERS_MOST: Final = 40
+"""A name in brackets has no more."""
+_BRACKETS: Final = re.compile(rf"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{{1,6}})[ \t]*+|([^\[\]\n:]{{1,{LETTERS_MOST}}}))\]", re.IGNORECASE)
 _AT_LINE: Final = re.compile(r"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{0,39})(?::(?=\s)|：)", re.MULTILINE)
 _WORDS: Final = re.compile(r"\w")
 _ENDS: Final = frozenset(".!?…,\"”'’)]—-:")
@@ -40,7 +42,7 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
     for each in _BRACKETS.finditer(text):
         if each[1]:
             found.append(Tag(*each.span(), f"S{int(each[1])}"))
-        elif (name := " ".join(each[2].split())).casefold() in spelt or (_may_be_name(name) and _is_in_place(text, *each.span(), guessed)):
+        elif (name := " ".join(each[2].split())).casefold() in spelt or (may_be_name(name) and _is_in_place(text, *each.span(), guessed)):
             found.append(Tag(*each.span(), spelt.setdefault(name.casefold(), name)))
     named = {each.name.casefold() for each in found} | set(spelt)
     for each in _AT_LINE.finditer(text):
@@ -49,9 +51,11 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
     return sorted(found)
 
 
-def _may_be_name(words: str) -> bool:
+def may_be_name(words: str) -> bool:
+    """Tell whether what stands in brackets looks like a name, of three words besides particles."""
     return (
-        any(map(str.isalpha, words))
+        len(words) <= LETTERS_MOST
+        and any(map(str.isalpha, words))
         and is_name(words)
         and words.casefold() not in NONVERBALS | {"pause"}
         and sum(word not in PARTICLES for word in words.split()) <= 3

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from app.engine.speech.text.cast_tags import may_be_name
 from app.engine.speech.text.said_words import (
     CHINESE_FAMILY,
     CHINESE_HOW,
@@ -194,7 +195,8 @@ def _read_subject(row: Saying, words: Sequence[str], at: int) -> str:
 
 
 def read_name(row: Saying, words: Sequence[str], at: int) -> tuple[str, int]:
-    """Return the name at this place with its titles, and where it ends; an empty one where there is none."""
+    """Return the name at this place with its titles, or the last of them where a tag holds no more, and where it ends; an empty one where there is none
+    that a tag holds."""
     parts, named = list[str](), 0
     while at < len(words) and words[at].lower() in row.titles and named == 0:
         dotted = words[at + 1 : at + 2] == ["."]
@@ -211,9 +213,8 @@ def read_name(row: Saying, words: Sequence[str], at: int) -> tuple[str, int]:
             break
         parts += [*words[at:joined], words[joined][0].upper() + words[joined][1:]]
         at, named = joined + 1, named + 1
-    if not named and titled and words[at - 1][0].isupper() and titled > 1:
-        return "", at
-    return (" ".join(parts), at) if named else ("", at)
+    names = (" ".join(parts), " ".join(parts[max(0, titled - 1) :])) if named else ()
+    return next(filter(may_be_name, names), ""), at
 
 
 def _is_name(row: Saying, word: str) -> bool:

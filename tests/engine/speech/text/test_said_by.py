@@ -83,6 +83,9 @@ def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
         ("—Sí —dijo la madre de Ana.\n—No —dijo Ana.", "Ana:No"),
         ("— Oui, dit la mère de Paul.\n— Non, dit Paul.", "Paul:Non"),
         ("«Sì», disse la madre di Marco. «No», disse Marco.", "Marco:No"),
+        ("„Ja“, sagte Herr Professor Doktor Schmidt.", "Doktor Schmidt:Ja"),
+        ("“Yes,” said Rev. Dr. Martin Luther. “No,” said General Sir Arthur Wellesley.", "Dr. Martin Luther:Yes Sir Arthur Wellesley:No"),
+        ("„Ja“, sagte Prinzessin Maria von Hohenzollern-Sigmaringen.", ""),
         ("« Oui », dit la comtesse de Ségur.", "Comtesse de Ségur:Oui"),
     ],
 )
@@ -95,6 +98,8 @@ def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     own = (
         "Anna said \u201cCome in.\u201d Ben replied \u201cNo.\u201d",
         "Anna said \u201cCome in.\u201d",
+        "„Ja“, sagte Herr Professor Doktor Schmidt. „Nein“, sagte Prinzessin Maria von Hohenzollern-Sigmaringen.",
+        "“Yes,” said Rev. Dr. Martin Luther. “No,” said General Sir Arthur Wellesley.",
         "\u201e[D]as\u201c \u2013 sagte Anna \u2013 \u201eist es.\u201c",
     )
     for text in (*own, *(text for text, _ in chain(*PASSAGES.values()))):
