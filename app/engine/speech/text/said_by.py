@@ -174,7 +174,7 @@ def _share(language: str, line: list[_Speech], known: Collection[str]) -> None:
     """Give quotes of a paragraph that name nobody to whoever has the one before, or the one after the first; not past somebody else."""
     first = next((place for place, each in enumerate(line) if each.name), 0)
     for last, each in pairwise(line):
-        if each.name is None and each.free and last.name and is_alone(language, each.before, last.name, known):
+        if each.name is None and each.free and last.name and is_alone(language, each.before, last.name, known, not last.told):
             each.name = last.name
     for each, following in reversed([*pairwise(line[: first + 1])]):
         ends = following.before.rstrip()[-1:] in STOPS
@@ -183,7 +183,7 @@ def _share(language: str, line: list[_Speech], known: Collection[str]) -> None:
             and each.free
             and following.name
             and ends
-            and is_alone(language, f".{following.before}", following.name, known)
+            and is_alone(language, f".{following.before}", following.name, known, True)
         ):
             each.name = following.name
 

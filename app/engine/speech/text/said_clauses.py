@@ -8,6 +8,7 @@ from typing import Final
 
 from app.engine.speech.text.cast_tags import may_be_name
 from app.engine.speech.text.said_words import (
+    ARTICLES,
     CHINESE_FAMILY,
     CHINESE_HOW,
     CHINESE_NOBODY,
@@ -74,20 +75,22 @@ def list_known(language: str, names: Collection[str]) -> frozenset[str]:
     return frozenset((*names, *(word for name in names for word in name.split() if word.lower().rstrip(".") not in titles)))
 
 
-def is_alone(language: str, told: str, name: str, known: Collection[str]) -> bool:
+def is_alone(language: str, told: str, name: str, known: Collection[str], begins: bool) -> bool:
     """Tell whether what is told between two quotes is about nobody but this one, apart from others in a sentence that names this one first: "said Anna,
-    looking at Ben"."""
+    looking at Ben". `begins`: its first word begins a sentence."""
     if language in EASTERN:
         return any(map(str.isalnum, told)) and len([each for each in re.split("[。！？.]", told) if each.strip()]) == 1
     row, own = SAYINGS[language], {*name.split()}
-    first, named, begins, last = True, False, False, ""
+    first, named, last = True, False, ""
     for word in WORD.findall(told):
         named = named or word in own
-        other = (word in known and not (first and named)) or (begins and _is_name(row, word)) or (not first and word in row.verbs)
+        somebody = begins and (_is_name(row, word) or word.lower().replace("'", "’").partition("’")[0] in ARTICLES[language])
+        other = (word in known and not (first and named)) or somebody or (not first and word in row.verbs)
         if other and word not in own:
             return False
-        begins = word in STOPS and last.lower() not in row.titles
-        first, last = first and not begins, word
+        stops = word in STOPS and last.lower() not in row.titles
+        begins = stops or (begins and word.lower() in row.leads)
+        first, last = first and not stops, word
     return any(map(str.isalnum, told))
 
 

@@ -160,6 +160,11 @@ SAYINGS: Final = {
         articles=False,
     ),
 }  # fmt: skip
+ARTICLES: Final = {
+    "en": _set("the a an"), "de": _set("der die das ein eine"), "fr": _set("le la les l un une"), "es": _set("el la los las un una"),
+    "it": _set("il lo la i gli le l un uno una"), "pt": _set("o a os as um uma"), "ru": _set(""),
+}  # fmt: skip
+"""A sentence that begins with one of these is about somebody else."""
 PARTICLES: Final = frozenset(words("de du des la le von vom van der den ter da do dos das di del della"))
 """A name goes on after these."""
 RELATIONS: Final = frozenset(

@@ -93,6 +93,23 @@ def test_a_name_is_read_to_its_end_and_no_further(text: str, answer: str) -> Non
     assert find_answers(text) == answer
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('"Go," said Anna, "now." Carl laughed. "No."', "Anna:Go Anna:now"),
+        ("“Go,” said Anna, “now.” Mr. Brown nodded. “No.”", "Anna:Go Anna:now"),
+        ("“Go,” said Anna, “now.” Then Mr. Brown nodded. “No.”", "Anna:Go Anna:now"),
+        ("“Yes,” said Anna. The man nodded. “No.”", "Anna:Yes"),
+        ("„Ja“, sagte Anna. Der Mann nickte. „Nein.“", "Anna:Ja"),
+        ("« Oui », dit Anna. L’homme sourit. « Non. »", "Anna:Oui"),
+        ("“Go,” said Anna, “now.” Anna laughed. “Or not.” She sat down. “No.”", "Anna:Go Anna:now Anna:Or Anna:No"),
+        ("“Go!” cried Anna. Her hand shook. “Now!”", "Anna:Go Anna:Now"),
+    ],
+)
+def test_a_quote_after_somebody_else_is_not_given_to_whoever_spoke_before(text: str, answer: str) -> None:
+    assert find_answers(text) == answer
+
+
 def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     """Also before a quote without a comma, and after the quotes and dashes of any language."""
     own = (
