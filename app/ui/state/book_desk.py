@@ -23,7 +23,7 @@ from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import draw_cover
 from app.engine.speech.text.cast_script import keep_used, list_actors
 from app.engine.speech.text.cast_tags import NARRATOR
-from app.engine.speech.text.said_by import count_quotes, find_same, tag_chapter
+from app.engine.speech.text.said_by import count_quotes, tag_chapter
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.voices import settle_voices
 from app.ui.state.jobs_desk import JobsDesk
@@ -61,6 +61,8 @@ class BookDesk:
     """Chapters' places count from 0."""
     speakers: Mapping[str, int] = field(default_factory=dict)
     """These seem to speak, with the number of their quotes."""
+    same: Mapping[str, str] = field(default_factory=dict)
+    """Which full names short ones stand for."""
     voiced: tuple[str, ...] = ()
     """A person gave these voices of their own; the narrator reads the rest."""
     lasts_s: dict[str, list[float]] = field(default_factory=dict)
@@ -68,7 +70,7 @@ class BookDesk:
 
     def open(self, file: IO[bytes], name: str) -> None:
         self.book = read_book(file, name)
-        found = count_quotes(each.text for each in self.book.chapters)
+        found, self.same = count_quotes(each.text for each in self.book.chapters)
         self.speakers, self.lasts_s = dict([*found.items()][:NAMES_MOST]), {}
         spoken = self.list_spoken()
         left = tuple(place for place, each in enumerate(spoken) if each.state in ("", "cut"))
@@ -76,7 +78,7 @@ class BookDesk:
         self.voiced = self._find_voiced()
 
     def close(self) -> None:
-        self.book, self.ticked, self.speakers, self.voiced = None, (), {}, ()
+        self.book, self.ticked, self.speakers, self.same, self.voiced = None, (), {}, {}, ()
 
     def tick(self, places: Sequence[int]) -> None:
         chapters = self.book.chapters if self.book else ()
@@ -142,7 +144,7 @@ class BookDesk:
 
     def _write_script(self, chapter: Chapter) -> str:
         """Return a chapter with tags, also where the narrator speaks alone; one that has tags already as it is."""
-        return tag_chapter(chapter.script, self.voiced, find_same(self.speakers)) if self.voiced else chapter.script
+        return tag_chapter(chapter.script, self.voiced, self.same) if self.voiced else chapter.script
 
     def _list_jobs(self) -> Iterator[str]:
         """Yield which job spoke each chapter, or is to; empty where none did."""

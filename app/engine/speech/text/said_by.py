@@ -59,13 +59,14 @@ def guess_speakers(text: str) -> list[Edit]:
     return found if sum(each.name != NARRATOR for each in found) >= LEAST else []
 
 
-def count_quotes(texts: Iterable[str]) -> dict[str, int]:
-    """Count how many quotes each name has in a book, the one with the most first; a name with fewer than a dialogue needs is left out."""
+def count_quotes(texts: Iterable[str]) -> tuple[dict[str, int], dict[str, str]]:
+    """Count how many quotes each name has in a book, the one with the most first; a name with fewer than a dialogue needs is left out. And return which
+    full names short ones stand for there: those that are left out tell of that, too."""
     called = Counter(each.name for text in texts for each in find_quotes(text, same={}) if each.name != NARRATOR)
     said, same = Counter[str](), find_same(called)
     for name, count in called.items():
         said[same.get(name, name)] += count
-    return {name: count for name, count in said.most_common() if count >= LEAST}
+    return {name: count for name, count in said.most_common() if count >= LEAST}, same
 
 
 def find_same(names: Iterable[str]) -> dict[str, str]:
