@@ -8,6 +8,7 @@ from typing import Final
 
 from app.engine.speech.text.cast_tags import may_be_name
 from app.engine.speech.text.said_words import (
+    ADDRESSING,
     ARTICLES,
     CHINESE_FAMILY,
     CHINESE_HOW,
@@ -103,7 +104,7 @@ def read_dashed(language: str, line: str) -> list[tuple[int, int, str]]:
     place = next((place for place in range(2, len(words)) if words[place - 1] in _BEFORE_SAYING and _says(row, words, place)), 0)
     verb = _skip(row, words, place)
     at = _skip(row, words, verb + 1)
-    name = _read_subject(row, words, at) if place and _is_verb(row, words, verb) else ""
+    name = _read_subject(row, words, verb) if place and _is_verb(row, words, verb) else ""
     if not name:
         return []
     dashed = words[place - 1] in DASHES
@@ -141,7 +142,7 @@ def read_after(row: Saying, words: Sequence[str], known: Collection[str], told: 
     asked = words[at - 1] in DASHES if at else False
     verb = _skip(row, words, at)
     if _is_verb(row, words, verb):
-        return _read_subject(row, words, _skip(row, words, verb + 1))
+        return _read_subject(row, words, verb, known)
     if not row.name_first:
         return "" if told or words[at][0].islower() or asked else None
     name, after = read_name(row, words, at)
@@ -169,15 +170,16 @@ def _read_before(row: Saying, words: list[str], known: Collection[str]) -> str |
         inverted = not row.name_first and bool(follows) and (follows[0][0].isupper() or follows[0].lower() in row.pronouns)
         rest = words[verb:]
         others = "," in rest and any(_is_name(row, word) for word in rest[rest.index(",") :])
+        others = others or any(_is_name(row, word) and _is_verb(row, rest, at) for at, word in enumerate(rest, 1))
         return name if not others and (not inverted or name in known) else ""
     first = _skip(row, words, begins)
     if _is_verb(row, words, first):
-        return _read_subject(row, words, _skip(row, words, first + 1))
+        return _read_subject(row, words, first, known)
     if words[begins].lower() not in row.pronouns and name in known and _is_told(row, words, after, colon, known):
         return name
     clause = max((place for place, word in enumerate(words) if word == ","), default=-1) + 1
     if not row.name_first and clause and _is_verb(row, words, _skip(row, words, clause)):
-        return _read_subject(row, words, _skip(row, words, _skip(row, words, clause) + 1))
+        return _read_subject(row, words, _skip(row, words, clause), known)
     return "" if colon or any(_is_verb(row, words, place) for place in range(len(words))) else None
 
 
@@ -190,9 +192,13 @@ def _is_told(row: Saying, words: Sequence[str], after: int, colon: bool, known: 
     return colon or (last is not None and _is_verb(row, rest, _skip(row, rest, last + 1)))
 
 
-def _read_subject(row: Saying, words: Sequence[str], at: int) -> str:
-    """Return the name at this place; empty where somebody else is meant, or two are."""
+def _read_subject(row: Saying, words: Sequence[str], verb: int, known: Collection[str] = ()) -> str:
+    """Return the name behind a verb; empty where somebody else is meant, or two are."""
+    at = _skip(row, words, verb + 1)
     name, after = read_name(row, words, at)
+    bare = name == " ".join(words[at:after]) and after == at + 2 and words[at].lower() not in row.titles
+    if bare and words[verb].lower() in ADDRESSING and name not in known:
+        return words[at]
     both = name and words[after : after + 1] and words[after].lower() in row.ands and read_name(row, words, after + 1)[0]
     return "" if both else name
 

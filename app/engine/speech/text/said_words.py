@@ -16,7 +16,7 @@ class Saying:
     pronouns: frozenset[str]
     """They speak, too, but are no names."""
     fixed: frozenset[str]
-    """Nor are these words, which begin sentences: what follows them is a noun."""
+    """Nor are these words, which begin sentences, as what follows them is a noun, or are answers and days. Friday may be Robinson's."""
     leads: frozenset[str]
     """A sentence may begin with these before whoever speaks."""
     between: frozenset[str]
@@ -64,7 +64,8 @@ SAYINGS: Final = {
         "mumbled stammered yelled roared bellowed urged begged pleaded admitted protested suggested announced interrupted told",
         pronouns="he she it they we you i who that which somebody someone nobody everybody everyone anybody anyone nothing something one neither both "
         "none another other others people many some all few most mine voices",
-        fixed="the a an his her their my your our its this these those no every each any what whose",
+        fixed="the a an his her their my your our its this these those no every each any what whose well oh ah yes okay please thanks hello today "
+        "tomorrow monday tuesday wednesday thursday saturday sunday",
         leads="and but then so now or at last again here there later yes",
         between="old young little poor dear then again quietly softly quickly slowly gently finally suddenly at last once also only loudly sharply "
         "coldly calmly firmly gravely simply hastily angrily sadly happily eagerly dryly drily",
@@ -83,7 +84,8 @@ SAYINGS: Final = {
         "warnte erzählte verkündete jammerte schluchzte stöhnte keuchte grinste lächelte",
         pronouns="er sie es ich du wir ihr man wer jemand niemand keiner keine einer eine alle mancher manche dieser diese jener jene der das letzterer "
         "ersterer beide andere etwas nichts",
-        fixed="die dem den des ein einen mein meine dein deine sein seine ihre unser unsere euer eure kein jeder jede dies dieses jenes viele",
+        fixed="die dem den des ein einen mein meine dein deine sein seine ihre unser unsere euer eure kein jeder jede dies dieses jenes viele "
+        "alles nein ja ach na heute gestern morgen montag dienstag mittwoch donnerstag samstag sonnabend sonntag",
         leads="und aber doch dann da nun jetzt endlich schließlich daraufhin darauf danach plötzlich leise laut wieder also so hier dort später sofort "
         "nur auch zuerst zuletzt dabei draußen drinnen oben unten lachend schnell langsam ruhig",
         between="leise laut nun da dann sich schließlich endlich wieder auch ihm ihr ihnen mir uns plötzlich",
@@ -96,7 +98,7 @@ SAYINGS: Final = {
         "chuchota souffla lança soupira grogna hurla expliqua interrogea protesta insista déclara annonça observa remarqua rétorqua conclut proposa "
         "ordonna affirma répéta appela gémit balbutia bredouilla poursuivit coupa commença marmonna supplia avoua demandé répondu crié ajouté",
         pronouns="il elle on ils elles je tu nous vous qui celui-ci celle-ci personne quelqu’un quelqu'un chacun chacune tous toutes ceci cela ce rien",
-        fixed="le la les un une des son sa ses mon ma mes ton ta tes notre votre leur leurs cet cette ces l’homme aucun",
+        fixed="le la les un une des son sa ses mon ma mes ton ta tes notre votre leur leurs cet cette ces l’homme aucun oui non bien ah oh eh",
         leads="et mais alors puis enfin là ainsi or donc aussitôt soudain ensuite après",
         between="a lui leur me nous vous s le la vieux vieille petit petite jeune pauvre brave alors doucement enfin encore aussitôt",
         titles="m mm mme mlle mgr monsieur madame mademoiselle monseigneur maître me docteur dr professeur père mère frère sœur soeur oncle tante comte "
@@ -111,7 +113,7 @@ SAYINGS: Final = {
         "concluyó advirtió protestó repitió rió sonrió llamó quiso comentó",
         pronouns="él ella ello ellos ellas yo tú usted ustedes nosotros alguien nadie quien uno una todos todas otro otra éste ésta este esta aquél aquel "
         "que eso esto nada",
-        fixed="el la los las un unos unas su sus mi mis tu tus nuestro nuestra ese esa aquella cada ningún",
+        fixed="el la los las un unos unas su sus mi mis tu tus nuestro nuestra ese esa aquella cada ningún sí no bien bueno ay",
         leads="y pero entonces luego después ahora así por fin al pues",
         between="le les me nos se lo el la viejo vieja joven pequeño pequeña pobre entonces también",
         titles="señor señora señorita sr sra srta don doña d dr dra doctor doctora profesor profesora padre madre fray sor tío tía capitán coronel general "
@@ -125,7 +127,7 @@ SAYINGS: Final = {
         "ammise protestò annunciò dichiarò supplicò chiamò sorrise",
         pronouns="lui lei egli ella esso essa loro io tu noi voi qualcuno nessuno chi uno una tutti tutte altro altra costui costei questi quello quella "
         "questo questa che ciò niente",
-        fixed="il lo la i gli le un l suo sua suoi sue mio mia tuo tua nostro nostra ogni quel",
+        fixed="il lo la i gli le un l suo sua suoi sue mio mia tuo tua nostro nostra ogni quel sì no bene beh ah oh",
         leads="e ed ma allora poi infine quindi così dunque ora subito dopo",
         between="gli le mi ci si il lo la vecchio vecchia giovane piccolo piccola povero povera allora piano ancora poi",
         titles="signor signore signora signorina sig don donna dottor dottore dottoressa dott professor professore professoressa padre madre fra suor zio "
@@ -139,7 +141,7 @@ SAYINGS: Final = {
         "retorquiu continuou prosseguiu insistiu explicou suspirou ordenou repetiu observou concordou afirmou sugeriu avisou protestou indagou falou "
         "quis comentou chamou pediu sorriu riu tornou",
         pronouns="ele ela eles elas eu tu você vocês nós alguém ninguém quem um uma todos todas outro outra este esta esse essa aquele aquela que isso nada",
-        fixed="o a os as uns umas seu sua seus suas meu minha teu tua nosso nossa cada nenhum",
+        fixed="o a os as uns umas seu sua seus suas meu minha teu tua nosso nossa cada nenhum sim não bem ah oh",
         leads="e mas então depois agora assim por fim enfim logo",
         between="lhe lhes me nos se o a velho velha jovem pequeno pequena pobre então também",
         titles="senhor senhora sr sra srta senhorita dona dom d seu dr dra doutor doutora professor professora padre madre frei irmã tio tia avô avó "
@@ -151,7 +153,7 @@ SAYINGS: Final = {
         + " произнес произнесла отозвался отозвалась согласился согласилась усмехнулся усмехнулась рассмеялся рассмеялась удивился удивилась говорит "
         "спрашивает отвечает кричит шепчет",
         pronouns="он она оно они я ты мы вы кто кто-то никто некто все один одна каждый другой другая тот та это который которая что",
-        fixed="его её ее их мой моя твой твоя наш наша ваш ваша этот эта",
+        fixed="его её ее их мой моя твой твоя наш наша ваш ваша этот эта да нет ну ах ох",
         leads="и а но тогда потом затем наконец тут вдруг теперь",
         between="тихо громко вдруг ему ей им мне нам снова опять старый старая маленький маленькая бедный бедная тогда наконец",
         titles="господин госпожа г г-н г-жа доктор профессор дядя тётя тетя дед бабушка дедушка капитан полковник генерал князь княгиня княжна граф графиня "
@@ -160,6 +162,8 @@ SAYINGS: Final = {
         articles=False,
     ),
 }  # fmt: skip
+ADDRESSING: Final = frozenset(words("bat rief ruft fragte fragt warnte unterbrach"))
+"""Behind these, and whoever speaks, may stand at once to whom: bat Ben Anna."""
 ARTICLES: Final = {
     "en": _set("the a an"), "de": _set("der die das ein eine"), "fr": _set("le la les l un une"), "es": _set("el la los las un una"),
     "it": _set("il lo la i gli le l un uno una"), "pt": _set("o a os as um uma"), "ru": _set(""),
@@ -209,7 +213,7 @@ CHINESE_SOUNDS: Final = (
 CHINESE_NOBODY: Final = frozenset(
     words("老师 老師 老板 老闆 老爷 老爺 老汉 老漢 老婆 老公 小姐 小孩 小伙 小鬼 小偷 小贩 小販 高兴 高興 安静 安靜 温和 溫和 方才 "
           "何必 何况 何況 张开 張開 黄昏 黃昏 哈哈 许多 許多 "
-          "许久 許久 江湖 方丈 龙王 龍王 马夫 馬夫 特意 马车 馬車 何等")
+          "许久 許久 江湖 方丈 龙王 龍王 马夫 馬夫 特意 马车 馬車 何等 何处 何處 何时 何時 何故 何事 何方 何曾 曾经 曾經 胡乱 胡亂 严厉 嚴厲 严肃 嚴肅 夏天")
 )  # fmt: skip
 
 JAPANESE_VERBS: Final = (

@@ -103,6 +103,25 @@ def test_a_name_is_read_to_its_end_and_no_further(text: str, answer: str) -> Non
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
+        ("„Ja“, rief Alles.", ""),
+        ("“Yes,” said Well. “No,” said Monday.", ""),
+        ("„Ja“, sagte Montag früh Anna.", ""),
+        ("“No,” said Friday.", "Friday:No"),
+        ("„Komm“, bat Ben Anna. „Nein“, rief Ben Anna zu.", "Ben:Komm Ben:Nein"),
+        ("„Komm“, rief Anna Berg und ging. „Nein“, sagte Anna Berg.", "Anna Berg:Komm Anna Berg:Nein"),
+        ("„Ja“, rief Ben und Anna. „Nein“, rief Herr Ben.", "Herr Ben:Nein"),
+        ("何处说：“好。”\n李雷说：“好。”", "李雷:好"),
+        ('Anna asked if Ben said "yes."', ""),
+        ('Anna said as she laughed: "Yes."', "Anna:Yes"),
+    ],
+)
+def test_what_is_no_speakers_name_is_none(text: str, answer: str) -> None:
+    assert find_answers(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
         ('"Go," said Anna, "now." Carl laughed. "No."', "Anna:Go Anna:now"),
         ("“Go,” said Anna, “now.” Mr. Brown nodded. “No.”", "Anna:Go Anna:now"),
         ("“Go,” said Anna, “now.” Then Mr. Brown nodded. “No.”", "Anna:Go Anna:now"),
