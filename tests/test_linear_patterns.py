@@ -195,7 +195,7 @@ PIECES = (
 @pytest.mark.parametrize("name", READERS)
 def test_reader_is_linear(name: str) -> None:
     """In quadratic time so many letters would take longer than a second."""
-    letters = {"prompt": 2000, "words": 2000, "script": 6000}.get(name, 16_000)
+    letters = {"prompt": 2000, "words": 2000, "script": 6000, "quotes": 6000}.get(name, 16_000)
     for piece in PIECES:
         text = piece * (letters // len(piece)) + ")" * (letters // len(piece))
         assert measure(READERS[name], text, 0.3) < 0.3, piece

@@ -140,7 +140,7 @@ def _name_speeches(text: str, lines: list[str]) -> list[list[_Speech]]:
     """Return who says what in each line, in the text's language; where its small words do not tell that, in the one whose verbs name most."""
     language = choose_language(text, ("", *EASTERN, *SAYINGS))
     if not language:
-        begin = text[:LOOKED_AT].split("\n")
+        begin = [line for line in text[:LOOKED_AT].split("\n") if line.strip()]
         language = max(SAYINGS, key=lambda each: sum(bool(speech.name) for speech in chain(*_name_in(each, begin))))
     return _name_in(language, lines)
 
