@@ -130,7 +130,7 @@ def count_products(name: str, size: tuple[int, int], times: float) -> float:
     if not isinstance(facts, Rrdb):
         return 0.0
     reached, total = 1, 0.0
-    while facts.scale > 1 and reached < times:
+    while (not total and times > 1) or (facts.scale > 1 and reached < times):
         total, reached = total + math.prod(size) * reached**2 * facts.products, reached * facts.scale
     return total
 
@@ -166,12 +166,14 @@ def list_enlargers(home: Home) -> list[str]:
     """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be; pickles too, so that choosing one says what
     to get in its place. Then those of other programs."""
     there = [*home.enlargers.iterdir()] if home.enlargers.is_dir() else []
-    usable = {path.stem for path in there if path.name.endswith(ENDING)} | {*_list_others(home)}
-    pickles = {path.name for path in there if path.suffix.lower() in safetensors.PICKLES and path.stem not in usable}
-    return sorted(usable | pickles, key=str.lower)[:FILES_MOST]
+    usable, others = {path.stem for path in there if path.name.endswith(ENDING)}, {*_list_others(home)}
+    pickles = {path.name for path in there if path.suffix.lower() in safetensors.PICKLES and path.stem not in usable | others}
+    own = sorted(usable | pickles, key=str.lower)[:FILES_MOST]
+    return sorted([*own, *sorted(others - usable, key=str.lower)[: FILES_MOST - len(own)]], key=str.lower)
 
 
 def _list_others(home: Home) -> dict[str, Path]:
-    """Return the enlargers of the programs that Hearth was asked to look for, by their files' names, as restored settings have them."""
-    found = list_files(*read_tool_places(home, "enlarger"))
+    """Return the enlargers of the programs that Hearth was asked to look for, by their files' names, as restored settings have them; of equal ones
+    that which lies highest."""
+    found = sorted(list_files(*read_tool_places(home, "enlarger")), key=lambda each: each.name.count("/"))
     return {each.word: each.path for each in reversed(found)}

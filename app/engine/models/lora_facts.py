@@ -125,7 +125,7 @@ def _find_family(kind: Kind, entries: Mapping[str, Entry], words: Mapping[str, s
             return _CROSS[entry.shape[1]]
     marked = (each.name for each in FAMILIES.values() if any(mark in name for name in entries for mark in each.lora_marks))
     found, written = next(marked, ""), _find_written(words)
-    return written if not found or (written and FAMILIES[written].loras_like == found) else found
+    return written if not found or (written in FAMILIES and FAMILIES[written].loras_like == found) else found
 
 
 def _find_written(words: Mapping[str, str]) -> str:

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import cache
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,10 +51,12 @@ def list_loras(home: Home) -> list[LoraFile]:
 def list_files(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> list[LoraFile]:
     """List the files of these folders, and these with their titles, each path once, by a name of its own."""
     found: dict[str, LoraFile] = {}
-    paths: set[Path] = set()
+    paths: set[tuple[str, str]] = set()
+    locate = cache(os.path.realpath)
     for each in islice(_list_all(folders, files), FILES_MOST):
-        if each.path not in paths:
-            paths.add(each.path)
+        place = (locate(each.path.parent), each.path.name)
+        if place not in paths and is_utf8(each.path):
+            paths.add(place)
             name = _name_apart(each, found)
             found[name] = replace(each, name=name)
     return sorted(found.values(), key=lambda each: (each.name.lower(), each.name))
@@ -64,9 +67,9 @@ def _name_apart(file: LoraFile, taken: Container[str]) -> str:
     name, above = file.name, file.path.parent
     for _ in range(name.count("/")):
         above = above.parent
-    while name in taken:
+    while name in taken and above != above.parent:
         name, above = f"{above.name}/{name}", above.parent
-    return name
+    return next(each for each in chain([name], (f"{name} {number}" for number in count(2))) if each not in taken)
 
 
 def _list_all(folders: Sequence[Path], files: Sequence[tuple[Path, str]]) -> Iterator[LoraFile]:
@@ -100,12 +103,13 @@ def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[L
 
 def find_named(files: Sequence[LoraFile], name: str) -> LoraFile | None:
     """Find a file by its name in the library, by its file's name alone, or by its path, as prompts, pictures and requests have it; large and small
-    letters count only between several."""
+    letters count only between several. Its name in the library may have been longer once."""
     wanted = name.replace("\\", "/").removesuffix(ENDING)
-    called = [(each, (each.name, each.word, str(each.path).removesuffix(ENDING))) for each in files]
+    called = [(each, (each.name, each.word, each.path.as_posix().removesuffix(ENDING))) for each in files]
     exactly = (each for place in range(3) for each, names in called if names[place] == wanted)
     alike = (each for place in range(3) for each, names in called if names[place].lower() == wanted.lower())
-    return next(exactly, None) or next(alike, None)
+    below = (each for each, names in called if "/" in wanted and names[2].endswith(f"/{wanted}"))
+    return next(exactly, None) or next(alike, None) or next(below, None)
 
 
 def _sample(path: Path) -> str:

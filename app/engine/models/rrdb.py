@@ -16,7 +16,9 @@ DENSE: Final = 3
 CONVOLUTIONS: Final = 5
 _FOLDS: Final = {3: 1, 12: 2, 48: 4}
 """By how many channels it reads: so many pixels a side are folded into one first (pixel unshuffle)."""
-_FEATURES: Final = range(1, 257)
+_FEATURES: Final = range(1, 129)
+WEIGHTS_MOST: Final = 64_000_000
+"""The largest that people share have 17 million."""
 _BLOCKS: Final = range(1, 65)
 _DOUBLINGS: Final = range(4)
 
@@ -113,12 +115,14 @@ def read_rrdb(path: Path, entries: Mapping[str, Entry]) -> Rrdb | None:
             continue
         blocks = _count(entries, (layout.dense.format(block=each, dense=1, place=1) for each in range(_BLOCKS.stop)))
         doublings = _count(entries, (layout.up.format(place=each, third=3 * each) for each in range(1, _DOUBLINGS.stop + 1)))
-        growth = entries.get(f"{layout.dense.format(block=0, dense=1, place=1)}.weight", first).shape[0]
+        growth = next(iter(entries.get(f"{layout.dense.format(block=0, dense=1, place=1)}.weight", first).shape), 0)
         features, fold = first.shape[0], _FOLDS.get(first.shape[1], 0)
         known = blocks in _BLOCKS and doublings in _DOUBLINGS and features in _FEATURES and growth in _FEATURES
         if not known or not fold or 2**doublings % fold:
             continue
         shapes = list_shapes(features, growth, blocks, doublings, fold)
+        if sum(map(math.prod, shapes.values())) > WEIGHTS_MOST:
+            continue
         files = [f"{name}.{each}" for name in layout.list_names(blocks, doublings) for each in ("weight", "bias")]
         names = dict(zip(shapes, files, strict=True))
         if {file: entry.shape for file, entry in entries.items()} == {names[name]: shape for name, shape in shapes.items()}:

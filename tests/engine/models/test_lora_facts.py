@@ -91,6 +91,8 @@ def test_words_of_the_makers() -> None:
     )
     assert found is not None and found.triggers == ("inkwash", "soft paper") and found.tags == ("ink wash", "1girl", "sea")
     assert found.title == "Ink wash?[2J"
+    other = describe(entries({"double_blocks.0.img_attn.lora_A.weight": (8, 64)}), {"ss_base_model_version": "sd_v2"})
+    assert other is not None and other.family, "a family that Hearth does not have goes by its tensors"
     folders = describe(entries({KOHYA: (8, 768)}), {"ss_dataset_dirs": json.dumps({"10_sks dog": {}, "plain": {}})})
     assert folders is not None and folders.triggers == ("sks dog",)
 

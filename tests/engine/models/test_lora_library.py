@@ -50,6 +50,8 @@ def test_files_of_all_folders_by_name(tmp_path: Path) -> None:
         found = find_named(files, name)
         assert found is not None and found.name == "styles/Ink", name
     assert find_named(files, "in") is None and find_named(files, "") is None
+    below = find_named(files, "loras/styles/Ink")
+    assert below is not None and below.name == "styles/Ink", "where a folder above it was named before"
 
 
 def test_those_of_other_programs_count_once_they_were_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

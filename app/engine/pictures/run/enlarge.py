@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file
 
+from app.base.path_checks import is_file
 from app.compat.machine.meter import read
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Step, Stopped
@@ -58,7 +59,7 @@ class Enlargers:
     """The enlarger that was used last stays loaded: a compact one has a few hundred kilobytes, one of ESRGAN 67 MB."""
 
     def __init__(self) -> None:
-        self._name = ""
+        self._stamp: object = None
         self._loaded: tuple[Net, Enlarger] | None = None
 
     def enlarge(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any) -> Image.Image:
@@ -70,8 +71,10 @@ class Enlargers:
             return picture
         if not name:
             return picture.resize(size, Image.Resampling.LANCZOS)
-        if self._loaded is None or self._name != name:
-            self._name, self._loaded = name, load_enlarger(locate_enlarger(name))
+        path = locate_enlarger(name)
+        stamp = (name, *((found := path.stat()).st_size, found.st_mtime_ns)) if is_file(path) else None
+        if self._loaded is None or self._stamp != stamp:
+            self._loaded, self._stamp = load_enlarger(path), stamp
         net, facts = self._loaded
         on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
         order = torch.channels_last if on_processor else torch.contiguous_format
@@ -122,7 +125,7 @@ def _run_through(tiles: Tiles) -> Image.Image:
 
 def _enlarge_in_tiles(picture: Image.Image, size: tuple[int, int], net: Net, tiling: Tiling, tile: int) -> Tiles:
     sizes = [picture.size]
-    while net.scale > 1 and sizes[-1][0] < size[0]:
+    while len(sizes) == 1 or (net.scale > 1 and sizes[-1][0] < size[0]):
         sizes.append((sizes[-1][0] * net.scale, sizes[-1][1] * net.scale))
     counts = [math.prod(-(-side // tile) for side in each) for each in sizes[:-1]]
     for place in range(len(counts)):

@@ -277,7 +277,7 @@ class Painter:
                 loop.stepped_s += time.perf_counter() - began_s
             loop.over += run.enlarging
             return enlarged
-        loop.stopped = True
+        loop.stopped, loop.stepped_s = True, 0.0  # what was broken off tells nothing of how long decoding takes
         return painted.resize(size, Image.Resampling.LANCZOS)
 
     def _paint_over(self, run: _Run, loop: Loop, picture: Picture, enlarged: Image.Image) -> Image.Image:

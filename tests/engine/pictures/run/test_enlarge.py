@@ -81,8 +81,12 @@ def test_a_formula_and_files_of_ones_own(tmp_path: Path) -> None:
     assert np.array_equal(np.asarray(plain), np.asarray(picture.resize((48, 32), Image.Resampling.LANCZOS)))
     files = [str(write_net(tmp_path / f"{features}.safetensors", features=features)) for features in (8, 6, 8)]
     assert enlargers.enlarge(picture, picture.size, files[0], "cpu") is picture
+    cleaner = str(write_net(tmp_path / "cleaner.safetensors", 1, size=0.1))
+    assert not np.array_equal(np.asarray(enlargers.enlarge(picture, (48, 32), cleaner, "cpu")), np.asarray(plain)), "it runs once"
     made = [np.asarray(enlargers.enlarge(picture, (48, 32), file, "cpu")) for file in files]
     assert np.array_equal(made[0], made[2]) and not np.array_equal(made[0], made[1])
+    Path(files[1]).replace(files[2])
+    assert np.array_equal(np.asarray(enlargers.enlarge(picture, (48, 32), files[2], "cpu")), made[1]), "another file of this name"
 
 
 def test_a_finished_picture_is_enlarged_with_its_settings(session: Session, tmp_path: Path) -> None:
@@ -203,10 +207,11 @@ def test_those_of_other_programs_are_offered_where_they_lie(tmp_path: Path, monk
     home, comfy, web = Home(tmp_path, tmp_path / "models"), tmp_path / "ComfyUI", tmp_path / "web"
     invoke, invoked = tmp_path / "invokeai", write_net(tmp_path / "invokeai" / "models" / "k" / "i.safetensors")
     found = {
-        "c": write_net(comfy / "models/upscale_models/sub/c.safetensors"), "further": write_net(tmp_path / "more/further.safetensors"),
+        "c": write_net(comfy / "models/upscale_models/c.safetensors"), "further": write_net(tmp_path / "more/further.safetensors"),
         "e": write_net(web / "models/ESRGAN/e.safetensors"), "r": write_net(web / "models/RealESRGAN/r.safetensors"), "i": invoked,
     }  # fmt: skip
     (comfy / "extra_model_paths.yaml").write_text("mine:\n  base_path: ..\n  upscale_models: more\n")
+    write_net(comfy / "models/upscale_models/backup/c.safetensors")
     (web / "models/ESRGAN/p.pth").write_bytes(b"no pickle at all")
     (invoke / "databases").mkdir()
     with closing(sqlite3.connect(invoke / "databases/invokeai.db")) as database:
@@ -221,8 +226,10 @@ def test_those_of_other_programs_are_offered_where_they_lie(tmp_path: Path, monk
     assert list_enlargers(home) == [*"ce", "further", *"ir"]
     assert {name: find_enlarger(home, name) for name in found} == {name: str(path) for name, path in found.items()}
     assert list_loras(home) == []
-    own = write_net(home.enlargers / "c.safetensors")
-    assert find_enlarger(home, "c") == str(own)
+    own = write_net(home.enlargers / "z.safetensors")
+    assert find_enlarger(home, "z") == str(own)
+    monkeypatch.setattr("app.engine.models.enlargers.FILES_MOST", 3)
+    assert list_enlargers(home) == [*"ce", "z"], "one's own stay on the list"
 
 
 def test_a_pickle_is_listed_and_refused_unopened(tmp_path: Path) -> None:

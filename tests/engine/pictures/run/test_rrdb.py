@@ -183,7 +183,10 @@ def test_other_kinds_are_refused_by_name(tmp_path: Path, kind: str) -> None:
 
 def test_a_file_with_a_tensor_too_many_or_of_another_size_is_none(tmp_path: Path) -> None:
     old = make_old(1)
-    for odd in ({"model.11.weight": torch.zeros(1)}, {"model.3.bias": torch.zeros(5)}, {"model.0.weight": torch.zeros(16, 1, 3, 3)}):
+    for odd in (
+        {"model.11.weight": torch.zeros(1)}, {"model.3.bias": torch.zeros(5)}, {"model.0.weight": torch.zeros(16, 1, 3, 3)},
+        {"model.1.sub.0.RDB1.conv1.0.weight": torch.zeros(())},
+    ):  # fmt: skip
         with pytest.raises(Trouble) as told:
             read_enlarger(save(old | odd, tmp_path / "odd.safetensors"))
         assert told.value.sentence.key == "enlarger.other"
