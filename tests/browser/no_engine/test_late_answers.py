@@ -47,12 +47,12 @@ class Held:
         self.held.append((route, route.fetch() if self.fetched else None))
 
     def wait(self, count: int = 1) -> None:
-        until_seen(self.page, lambda: self.count >= count)
+        until_seen(self.page, lambda: len(self.held) >= count)
 
     def release(self) -> None:
         """Let the answers come, and the page draw what it makes of them."""
         self.wait()
-        self.most = self.count
+        self.most = len(self.held)
         for route, answer in self.held:
             if answer is None:
                 route.continue_()

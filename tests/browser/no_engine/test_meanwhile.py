@@ -43,8 +43,10 @@ def held(page: Page, address: str | re.Pattern[str], method: str = "") -> Iterat
     """What is asked there stays on its way until the test answers it."""
     waiting = list[Route]()
     page.route(address, lambda route: waiting.append(route) if method in ("", route.request.method) else route.fallback())
-    yield waiting
-    page.unroute(address)
+    try:
+        yield waiting
+    finally:
+        page.unroute(address)
 
 
 def await_count(page: Page, waiting: list[Route], count: int) -> None:

@@ -9,7 +9,7 @@ const NEW = "new", TAGS = 12;
 
 /**
  * What the Shelf shows, how it is shown anew, and where a refusal is told.
- * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, tell: (answer: Response) => Promise<string>, picked: Map<number, Picked> }} Shelf
+ * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, tell: (answer: Pick<Response, "json">) => Promise<string>, picked: Map<number, Picked> }} Shelf
  * @typedef {PickedView & Partial<CreationView>} Picked more is known of it if it was on a page
  */
 
@@ -24,16 +24,17 @@ async function deed(shelf, name, { ids = [], album = 0, value = "" } = {}) {
   }
 }
 
-/** Move creations into the bin, or out of it; return those that were moved, also where something stands in the way. @param {Shelf} shelf @param {"delete" | "restore"} name @param {number[]} ids */
+/** Move creations into the bin, or out of it. What was moved counts, also where something stands in the way; `done`: nothing stands there any more. @param {Shelf} shelf @param {"delete" | "restore"} name @param {number[]} ids */
 export async function move(shelf, name, ids) {
-  const left = [...ids], /** @type {number[]} */ moved = [];
+  const left = [...ids], /** @type {number[]} */ moved = [], /** @type {number[]} */ done = [];
   while (left.length) {
-    const answer = await post(`hearth/albums/${name}`, { ids: left.splice(0, shelf.page().at_once).join() });
-    const said = await answer.clone().json().catch(() => ({}));
+    const now = left.splice(0, shelf.page().at_once), answer = await post(`hearth/albums/${name}`, { ids: now.join() }).catch(() => null);
+    const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
     moved.push(...(said.moved ?? []));
-    if (await shelf.tell(answer)) break;
+    done.push(...(said.trouble ? said.moved ?? [] : now));
+    if (await shelf.tell({ json: async () => said })) break;
   }
-  return moved;
+  return { moved, done };
 }
 
 /**

@@ -155,9 +155,9 @@ function drawNames() {
 
 /** @param {string[]} names */
 async function give(names) {
-  const mine = ++turn, view = await tell(await act("voices", { names }));
-  if (!view || mine !== turn) return; // others were ticked meanwhile
-  book = view;
+  const mine = ++turn, of = book, view = await tell(await act("voices", { names }));
+  if (!view || mine !== turn || book !== of) return; // others were ticked meanwhile, or it was closed
+  Object.assign(book, view);
   drawSpoken();
   drawNames();
   if (document.activeElement === document.body) panel().querySelector(".h-names :is(input, button)")?.focus({ preventScroll: true }); // the pressed button is gone
@@ -237,7 +237,7 @@ async function close() {
 area("#h-book", () => {
   if (owner() && !asked) {
     asked = true;
-    ask("hearth/book").then((view) => view.chapters && !book.chapters && show(view), () => {}); // one that was open before the page was loaded anew
+    ask("hearth/book").then((view) => view.chapters && !book.chapters && show(view), () => (asked = false)); // one that was open before the page was loaded anew
   }
   const { speech, queue } = live.state ?? {}, now = `${speech?.job} ${speech?.end?.kind} ${speech?.results.length} ${queue?.length}`;
   if (!book.chapters) return;

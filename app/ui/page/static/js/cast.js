@@ -40,7 +40,8 @@ async function load(model) {
   if (asked === model && Date.now() - askedMs < FRESH_MS) return;
   [asked, askedMs] = [model, Date.now()];
   const answer = await ask(`hearth/cast?${new URLSearchParams({ model })}`).catch(() => null);
-  if (!answer || model !== asked) return; // those of another model were asked for meanwhile
+  if (model !== asked) return; // those of another model were asked for meanwhile
+  if (!answer) return void (askedMs = 0);
   groups = answer.models;
   if (seen) drawCast(seen, look);
 }

@@ -103,19 +103,19 @@ async function speak() {
   soon();
 }
 
-async function undo() {
+const undo = () => inTurn(async () => {
   const last = undone.pop();
   if (last) {
     replace(last);
     return tell(t("edit.undone", "Undone."));
   }
-  const view = await inTurn(() => act("back"));
+  const view = await act("back");
   if (!view) return;
   keepReplaced("speak-text", view.text);
   replace(view);
   tell(t("edit.back", "The script is as it was before, with its parts and its result. What was made since is in the bin."));
   soon();
-}
+});
 
 onPage("keydown", (event) => {
   const inside = event.target.closest?.("#h-parts"), typed = event.target.closest?.("textarea, input:not([type=range])");
@@ -292,8 +292,10 @@ function drawTakes(row, part) {
     line.firstElementChild.append(makePlayer({ ...take, label }));
     if (take.text !== part.text) line.firstElementChild.append(Object.assign(document.createElement("p"), { className: "h-soft", textContent: take.text.replace(/\[[^[\]]{1,40}\] ?/g, "") }));
     const use = makeButton(t("edit.use", "Use this take"), async () => {
+      const before = box().value;
       const view = await inTurn(() => act("take", { part: row.spoken.at, take: takes.findIndex((each) => each.url === take.url) }));
       if (!view) return;
+      if (box().value !== before) keepReplaced("speak-text", view.text); // somebody typed meanwhile
       put(view.text);
       tell(t("edit.used", "The take is used; the other one stays beside it."));
       soon();

@@ -50,6 +50,7 @@ const scope = () => {
   return String(values);
 };
 let pickedAll = "";
+const silent = { json: async () => ({ trouble: t("machines.silent", "Hearth did not respond.") }) };
 
 let asked = 0;
 async function refresh() {
@@ -142,6 +143,7 @@ function frame(element) {
 
 /** @param {File} file */
 export async function openProject(file) {
+  picked.clear();
   await refresh();
   const note = document.querySelector("#h-shelf .h-project-note");
   text(note, t("project.reading", "Reading {name}…", { name: file.name }));
@@ -171,12 +173,24 @@ function undoable(ids, from) {
   undo.addEventListener("click", async () => {
     const back = deleted;
     undoable([]);
-    if (owner()) await move(shelf, "restore", back);
-    else for (const id of back) await tell(await post(`hearth/shelf/${id}/restore`));
+    const { done } = owner() ? await move(shelf, "restore", back) : await restoreOwn(back);
+    undoable(back.filter((id) => !done.includes(id)));
     await refresh();
     follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
   });
   follow(undo, from);
+}
+
+// A guest has them back one by one.
+/** @param {number[]} ids */
+async function restoreOwn(ids) {
+  const /** @type {number[]} */ done = [];
+  for (const id of ids) {
+    const answer = await post(`hearth/shelf/${id}/restore`).catch(() => null);
+    if (await tell(answer ?? silent)) break;
+    done.push(id);
+  }
+  return { done };
 }
 
 // Show what stands in the way, if anything does; return it.
@@ -196,7 +210,7 @@ async function act(id, name) {
   const words = await tell(answer);
   if (name === "delete" && !words) {
     picked.delete(id);
-    undoable([...deleted, id], from);
+    undoable([...new Set([...deleted, id])], from);
   }
   if (name === "restore" && deleted.includes(id)) undoable([]);
   await refresh();
@@ -204,18 +218,18 @@ async function act(id, name) {
 
 /** @param {"delete" | "restore"} deed */
 async function movePicked(deed) {
-  const from = document.activeElement, ids = [...picked.keys()], moved = await move(shelf, deed, ids);
-  for (const id of moved) picked.delete(id);
-  undoable(deed === "delete" ? [...deleted, ...moved] : [], from);
+  const from = document.activeElement, { moved, done } = await move(shelf, deed, [...picked.keys()]);
+  for (const id of done) picked.delete(id);
+  undoable(deed === "delete" ? [...new Set([...deleted, ...moved])] : [], from);
   await refresh();
 }
 
 // All that is found, of all pages.
 async function pickAll() {
-  const from = document.activeElement, answer = await ask(`hearth/shelf/all?${query()}`).catch(() => null);
-  await tell({ json: async () => (answer ? {} : { trouble: t("machines.silent", "Hearth did not respond.") }) });
-  if (!answer) return;
-  pickedAll = scope();
+  const from = document.activeElement, of = scope(), answer = await ask(`hearth/shelf/all?${query()}`).catch(() => null);
+  await tell(answer ? { json: async () => ({}) } : silent);
+  if (!answer || of !== scope()) return; // something else is looked for meanwhile
+  pickedAll = of;
   for (const each of answer.creations) picked.set(each.id, page?.creations.find(({ id }) => id === each.id) ?? picked.get(each.id) ?? each);
   draw();
   follow(document.querySelector("#h-shelf .h-marks .h-chips button:last-child"), from);

@@ -202,7 +202,8 @@ function edit(row, voice, renames) {
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     tell("");
-    if (await act(renames ? "rename" : "describe", voice.name, input.value)) form.remove();
+    const { value } = input;
+    if ((await act(renames ? "rename" : "describe", voice.name, value)) && input.value === value) form.remove();
   });
   row.append(form);
   input.select();
