@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -125,15 +125,21 @@ def test_a_form_that_opens_late_takes_no_focus(page: Page, opened: tuple[Desk, s
     expect(page.locator(SCRIPT)).to_be_focused()
 
 
-def greet(desk: Desk) -> None:
+@pytest.fixture
+def nobody_greeted(opened: tuple[Desk, str]) -> Iterator[None]:
+    """Nobody was greeted yet, and the machine is not known yet."""
+    desk = opened[0]
     desk.settings.put({"greeted": False})
     desk.keeper.status.set(hardware=None)
+    yield
+    desk.settings.put({"greeted": True})
+    desk.keeper.status.set(hardware=CPU)
 
 
+@pytest.mark.usefixtures("nobody_greeted")
 def test_a_greeting_that_was_left_stays_away(browser: Browser, opened: tuple[Desk, str]) -> None:
     """The machine became known as somebody left it: the answer opened it again."""
     desk, address = opened
-    greet(desk)
     with open_page(browser, address, locale="en-US") as page:
         greeting = page.locator("#h-greeting")
         expect(greeting.locator(".h-badge").first).to_have_text("...")
@@ -146,10 +152,9 @@ def test_a_greeting_that_was_left_stays_away(browser: Browser, opened: tuple[Des
         expect(greeting).to_be_hidden()
 
 
-def test_a_greeting_that_failed_comes_with_the_next_look(browser: Browser, opened: tuple[Desk, str]) -> None:
+@pytest.mark.usefixtures("nobody_greeted")
+def test_a_greeting_that_failed_comes_with_the_next_look(browser: Browser, address: str) -> None:
     """Nothing else could be reached on the page until it came."""
-    desk, address = opened
-    greet(desk)
     context = browser.new_context(locale="en-US")
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
@@ -157,8 +162,6 @@ def test_a_greeting_that_failed_comes_with_the_next_look(browser: Browser, opene
     page.goto(address)
     expect(page.locator("#h-greeting").get_by_role("button", name="Just look around")).to_be_visible()
     context.close()
-    desk.settings.put({"greeted": True})
-    desk.keeper.status.set(hardware=CPU)
 
 
 def send_found(route: Route, reading: bool = False) -> None:
@@ -243,9 +246,13 @@ def choose_book(page: Page, tmp_path: Path, name: str, told: str = "It rained.")
 
 
 @pytest.fixture
-def speaking(page: Page, opened: tuple[Desk, str]) -> Page:
-    """The page at Speak, without a book."""
+def no_book(opened: tuple[Desk, str]) -> None:
     opened[0].book.close()
+
+
+@pytest.fixture
+def speaking(no_book: None, page: Page) -> Page:
+    """The page at Speak, opened without a book."""
     go(page, "speak")
     page.fill(SCRIPT, "")
     expect(page.get_by_role("button", name="Open a book")).to_be_visible()
