@@ -22,7 +22,7 @@ from tests.support.window import WAIT_MS, end_answers, go, needs_chromium, open_
 from tests.ui.state.test_editing import TEXT, finish
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 SCRIPT, PROMPT = "#speak-text textarea", "#paint-prompt textarea"
 SILENT = "Hearth did not respond"
 TOLD = "</p><p>".join(f"\u201c{words},\u201d said {name}." for words, name in [("Yes", "Ben"), ("No", "Anna")] * 2)

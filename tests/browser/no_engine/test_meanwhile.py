@@ -20,7 +20,7 @@ from tests.browser.no_engine.test_sketch import SLOW, chip, masked, open_picture
 from tests.support.window import SETTLED, STORED, await_stored, go, needs_chromium, open_page, pass_looks, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 OPTIONS: dict[str, Any] = {"locale": "en-US", "viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
 SCRIPT = "#speak-text textarea"
 

@@ -279,7 +279,7 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/share.py"] for each in shared)
     assert disked == set(disk.ACTIONS)
     assert styled == set(styles.ACTIONS)
-    assert marked == {*albums.ACTIONS, "keep", "open", "back", "left"}
+    assert marked == {*albums.ACTIONS, *albums.MOVES, "keep", "open", "back", "left"}
     assert kept == set(voice_shelf.ACTIONS)
     assert edits == {*edit_parts.DEEDS, "line"}
     assert all(f'asked.act == "{each}"' in PYTHON["app/ui/tabs/pronunciation_list.py"] for each in says)
