@@ -289,8 +289,8 @@ def test_deeds_are_the_servers_and_the_scripts() -> None:
         ("cures.js", "found.js", "models.js"): models_ | {"go-on"}, ("queue.js",): queue | engine,
         ("paint.js",): {"go-on"}, ("shelf.js",): shelved, ("share.js",): shared, ("voices.js",): kept,
         ("machines.js",): machines, ("leave.js",): leaving, ("listen.js",): listens, ("edit.js",): edits, ("book.js",): book,
-        ("loras.js",): library, ("albums.js",): marked, ("says.js",): says, ("prompts.js",): styled, ("pause.js",): pauses, ("upkeep.js",): upkept,
-        ("notify.js",): notifies, ("disk.js",): disked,
+        ("loras.js",): library, ("albums.js",): marked - {*albums.MOVES}, ("says.js",): says, ("prompts.js",): styled, ("pause.js",): pauses,
+        ("notify.js",): notifies, ("disk.js",): disked, ("upkeep.js",): upkept,
     }.items():  # fmt: skip
         assert set().union(*(deeds_in_script(SCRIPTS[name]) for name in names)) == deeds
     used = {name for name, source in SCRIPTS.items() if deeds_in_script(source)}
