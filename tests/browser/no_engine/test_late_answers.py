@@ -555,3 +555,70 @@ def test_a_draft_that_comes_late_is_still_filled_in(browser: Browser, opened: tu
     expect(page.locator(PROMPT)).to_have_value("a red house")
     end_answers(page)
     context.close()
+
+
+def test_texts_replaced_before_the_drafts_come_stand_before_the_older_ones(page: Page, opened: tuple[Desk, str]) -> None:
+    opened[0].settings.put({"drafts": {"speak-text": "", "speak-text-earlier": ["An older one."]}})
+    held = Held(page, "**/hearth/drafts", lambda route: route.request.method == "GET")
+    page.reload()
+    go(page, "speak")
+    page.fill(SCRIPT, "Mine.")
+    page.locator("#h-scripts button").first.click()
+    expect(page.locator(SCRIPT)).not_to_have_value("Mine.")
+    held.release()
+    for words in ("Mine.", "An older one."):
+        page.locator("#h-scripts .h-earlier").click()
+        expect(page.locator(SCRIPT)).to_have_value(words)
+
+
+def test_a_refused_address_is_not_covered_by_a_test_of_the_older_one(page: Page, opened: tuple[Desk, str]) -> None:
+    go(page, "machine")
+    card = page.locator("#h-notify")
+    address, save = card.get_by_label("Address", exact=True), card.get_by_role("button", name="Save")
+    address.fill("https://ntfy.sh/hearth")
+    save.click()
+    expect(card.get_by_role("status")).to_have_text("Saved.")
+    tries: list[Route] = []
+    page.route("**/hearth/notify/try", lambda route: (tries.append(route), route.fulfill(json={}))[1])
+    held = Held(page, "**/hearth/notify/keep")
+    address.fill("ntfy.sh/hearth")
+    save.click()
+    held.wait()
+    card.get_by_role("button", name="Send a test").click()
+    held.release()
+    expect(card.get_by_role("alert")).to_contain_text("This is no web address.")
+    pass_looks(page)
+    assert not tries
+    card.get_by_role("button", name="Send a test").click()
+    until_seen(page, lambda: bool(tries))
+
+
+def test_a_style_typed_while_another_is_saved_stays(page: Page) -> None:
+    go(page, "paint")
+    page.get_by_role("combobox", name="Styles").select_option("Save and change styles…")
+    dialog = page.get_by_role("dialog", name="Styles")
+    dialog.get_by_label("Name").fill("Late")
+    dialog.get_by_label("Text").fill("late {prompt}")
+    held = Held(page, "**/hearth/styles/keep")
+    dialog.get_by_role("button", name="Save").click()
+    held.wait()
+    dialog.get_by_label("Name").fill("Next")
+    held.release()
+    dialog.get_by_role("button", name="Late", exact=True).wait_for()
+    expect(dialog.get_by_label("Name")).to_have_value("Next")
+
+
+def test_an_export_and_a_project_that_nobody_answers_for_are_told_of(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    made = [keep_creation(opened[0], SpeechRequest(f"Told {name}."), f"{name}.wav") for name in ("one", "two")]
+    page.route("**/hearth/export?*", lambda route: route.abort())
+    page.route("**/hearth/project", lambda route: route.abort())
+    go(page, "shelf")
+    for each in made:
+        page.check(f'#h-shelf [data-key="{each.id}"] .h-pick input')
+    join = page.locator("#h-shelf .h-audiobook")
+    join.click()
+    expect(page.locator("#h-shelf .h-trouble")).to_contain_text(SILENT)
+    expect(join).to_be_enabled()
+    (tmp_path / "a.hearth").write_bytes(b"no matter")
+    page.set_input_files("#h-shelf .h-project-file", tmp_path / "a.hearth")
+    expect(page.locator("#h-shelf .h-project-note")).to_contain_text(SILENT)

@@ -65,11 +65,15 @@ onPage("input", (event) => {
 });
 addEventListener("pagehide", send);
 
+// What this window holds counts; of its lists, what the owner's other windows have kept follows.
+/** @param {Record<string, string | string[]>} drafts @returns {Record<string, string | string[]>} */
+const withOwn = (drafts) => ({ ...drafts, ...Object.fromEntries(Object.entries(own()).map(([name, held]) => [name, Array.isArray(held) ? [...new Set([...held, ...(drafts[name] ?? [])])].slice(0, name === USED ? USED_MOST : EARLIER_MOST) : held])) });
+
 // Only the owner's state has charts; guests' drafts stay in this browser window.
 area("#h-strip", (_, { charts }) => {
   if (asked) return;
   [asked, mine] = [true, Boolean(charts)];
-  if (mine) ask("hearth/drafts").catch(() => ({})).then((drafts) => (([kept, came] = [{ ...drafts, ...own() }, true]), redraw())); // at once, not with the next answer
+  if (mine) ask("hearth/drafts").catch(() => ({})).then((drafts) => (([kept, came] = [withOwn(drafts), true]), redraw())); // at once, not with the next answer
   else [kept, came] = [own(), true];
 });
 // Fill a field with its draft once both are there: fields of tabs never opened are not on the page yet.

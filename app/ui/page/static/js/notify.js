@@ -66,7 +66,7 @@ function showNotice(view) {
   else if (live.state.charts) post("hearth/notify/show", { job: view.job });
 }
 
-let /** @type {PhoneView | null} */ card = null, asked = false, turn = 0;
+let /** @type {PhoneView | null} */ card = null, asked = false, turn = 0, /** @type {Promise<boolean> | null} */ keeping = null; // whether it was kept
 const forms = { ntfy: () => "ntfy", webhook: () => t("notify.webhook", "Webhook (JSON)") };
 
 /** @param {"keep" | "try" | "forget"} what @param {object} given @param {HTMLElement} element */
@@ -74,13 +74,24 @@ async function act(what, given, element) {
   const mine = ++turn, field = element.querySelector("form input"), written = field.value, answer = await post(`hearth/notify/${what}`, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
   if (what === "keep" && !said.trouble && field.value === written) field.value = "";
-  if (mine !== turn && !(what === "keep" && said.trouble)) return; // a test takes seconds: what was pressed meanwhile counts
+  if (mine !== turn && !(what === "keep" && said.trouble)) return !said.trouble; // a test takes seconds: what was pressed meanwhile counts
   const told = element.querySelector(".h-trouble");
   [told.hidden, told.textContent] = [!said.trouble, said.trouble ?? ""];
   if (!said.trouble) card = said;
   text(element.querySelector(".h-told"), said.trouble ? "" : { keep: t("notify.kept", "Saved."), try: t("notify.sent", "Sent."), forget: t("notify.off", "Nothing is sent any more.") }[what]);
   draw(element);
+  return !said.trouble;
 }
+
+/** An address is tried as it was kept: a refused one is not covered by "Sent." to the one before. @param {HTMLElement} element */
+async function keep(element) {
+  const part = (/** @type {string} */ selector) => element.querySelector(selector);
+  const mine = (keeping = act("keep", { address: part("form input").value, kind: part("select").value, titles: part("[type=checkbox]").checked }, element));
+  await mine;
+  if (keeping === mine) keeping = null;
+}
+/** @param {HTMLElement} element */
+const tryIt = async (element) => ((await keeping) ?? true) && act("try", {}, element);
 
 /** @param {HTMLElement} element */
 function frame(element) {
@@ -96,9 +107,9 @@ function frame(element) {
   for (const [form, name] of Object.entries(forms)) part("select").append(new Option(name(), form));
   part("form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    act("keep", { address: part("form input").value, kind: part("select").value, titles: part("[type=checkbox]").checked }, element);
+    keep(element);
   });
-  part("form .h-chips").append(makeButton(t("notify.try", "Send a test"), () => act("try", {}, element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
+  part("form .h-chips").append(makeButton(t("notify.try", "Send a test"), () => tryIt(element), "h-chip"), makeButton(t("notify.forget", "Remove"), () => act("forget", {}, element), "h-chip h-danger"));
 }
 
 /** @param {HTMLElement} element */

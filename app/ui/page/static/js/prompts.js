@@ -87,8 +87,9 @@ function edit() {
   close.addEventListener("click", () => dialog.close());
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
+    const fields = [name, prompt, unwanted], sent = fields.map((each) => each.value);
     if (!(await keep(form, form.querySelector(".h-trouble")))) return;
-    [name.value, prompt.value, unwanted.value] = ["", "", ""];
+    if (fields.every((each, i) => each.value === sent[i])) for (const each of fields) each.value = ""; // else the next one is being typed
     rows();
   });
   rows();

@@ -147,7 +147,7 @@ export async function openProject(file) {
   await refresh();
   const note = document.querySelector("#h-shelf .h-project-note");
   text(note, t("project.reading", "Reading {name}…", { name: file.name }));
-  text(note, await takeProject(shelf, file));
+  text(note, await takeProject(shelf, file).catch(() => silent.json().then(({ trouble }) => trouble)));
   for (const [field, value] of [["input[type=search]", ""], [".h-kind", ""]]) document.querySelector(`#h-shelf ${field}`).value = value;
   for (const day of document.querySelectorAll("#h-shelf .h-days input")) day.value = "";
   for (const box of document.querySelectorAll("#h-shelf :is(.h-fav, .h-bin)")) box.checked = false;
@@ -341,7 +341,7 @@ async function saveJoined(target, kind) {
   await tell({ json: async () => ({}) });
   text(target, t("shelf.joining", "Joining\u2026"));
   const title = document.querySelector("#h-shelf .h-book-title").value;
-  const refused = await fetchFile(`hearth/export?${new URLSearchParams({ [kind]: "1", ids: [...picked.keys()].join(), title })}`);
+  const refused = await fetchFile(`hearth/export?${new URLSearchParams({ [kind]: "1", ids: [...picked.keys()].join(), title })}`).catch(() => silent);
   if (refused) await tell(refused);
   target.disabled = false;
   zip();
