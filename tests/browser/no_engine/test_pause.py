@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from app.ui.state.desk import Desk
+from tests.browser.no_engine.test_small_things import ALTERED
 from tests.support.window import go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
@@ -46,3 +48,39 @@ def test_a_pause_is_made_by_keyboard_said_and_taken_back(page: Page, opened: tup
     banner.get_by_role("button", name="Resume now").click()
     expect(banner).to_have_count(0)
     assert desk.keeper.state.paused is None
+
+
+def test_a_pause_is_told_and_ended_where_the_banner_says_something_else(page: Page, opened: tuple[Desk, str]) -> None:
+    chip, dialog, banner = page.locator("#h-strip .h-pause"), page.locator("dialog.h-pausing"), page.locator("#h-interrupted")
+    opened[0].pausing.hold()
+    expect(banner).to_contain_text("Paused: the card and its memory are free.")
+    expect(chip).to_be_hidden()
+    page.evaluate(ALTERED, {"interrupted": {"jobs": ["1"], "text": "This job was interrupted: One.", "kept": False}})
+    expect(banner).to_contain_text("This job was interrupted")
+    expect(chip).to_have_text("Paused")
+    chip.click()
+    expect(dialog.get_by_role("button", name="Pause now")).to_have_count(0)
+    dialog.get_by_role("button", name="Resume now").click()
+    expect(dialog).to_have_count(0)
+    assert opened[0].keeper.state.paused is None
+    page.evaluate("window.fetch = window.asked")
+
+
+def test_the_question_of_the_battery_goes_before_what_can_wait(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pausing, banner = opened[0].pausing, page.locator("#h-interrupted")
+    page.evaluate(
+        ALTERED,
+        {"notices": [{"id": "1", "text": "The settings were damaged."}], "interrupted": {"jobs": ["1"], "text": "One.", "kept": False}},
+    )
+    expect(banner).to_contain_text("The settings were damaged.")
+    monkeypatch.setattr(pausing, "battery", lambda: True)
+    monkeypatch.setattr("app.ui.state.pausing.LOOK_S", 0)
+    monkeypatch.setattr(opened[0].keeper.journal, "has_live", lambda: True)
+    pausing.look()
+    expect(banner).to_contain_text("This computer runs on its battery.")
+    assert not shut_out(page)
+    banner.get_by_role("button", name="Continue").click()
+    expect(banner).to_contain_text("The settings were damaged.")
+    page.evaluate("window.fetch = window.asked")

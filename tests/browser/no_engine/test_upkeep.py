@@ -54,7 +54,8 @@ def test_from_the_question_to_the_restart(browser: Browser, opened: tuple[Desk, 
         expect(dialog).to_contain_text("34.0 MB are downloaded")
         monkeypatch.setattr(desk.upkeep.beside, "describe", lambda: (say("pip.installs", "installing packages"),))
         dialog.get_by_role("button", name="Update").click()
-        expect(card.get_by_role("status")).to_have_text("Preparing beside what runs · installing packages")
+        expect(card.locator(".h-work")).to_have_text("Preparing beside what runs · installing packages")
+        expect(card.get_by_role("status")).to_have_text("Preparing beside what runs")  # what changes each second is not read out
         assert [each.args for each in begun.call_args_list] == [("environment", "aac"), ("update",)]
         expect(card.get_by_role("button", name="Update to")).to_be_hidden()
         expect(card.get_by_role("button", name="Add: AAC and audiobooks")).to_be_disabled()

@@ -26,7 +26,8 @@ function open() {
   const until = el(`<input type="time" class="h-field" value="${view.end}">`);
   until.setAttribute("aria-label", t("pause.until-label", "Time at which jobs go on"));
   const hold = async (/** @type {{ until?: string }} */ given) => (await act("hold", given, told)) && dialog.close();
-  now.append(makeButton(t("pause.now", "Pause now"), () => hold({}), "h-chip h-go-on"), makeButton(t("pause.until-go", "Pause until"), () => hold({ until: until.value }), "h-chip"), until);
+  const first = view.reason ? makeButton(t("pause.resume", "Resume now"), async () => (await act("resume", {}, told)) && dialog.close(), "h-chip h-go-on") : makeButton(t("pause.now", "Pause now"), () => hold({}), "h-chip h-go-on");
+  now.append(first, makeButton(t("pause.until-go", "Pause until"), () => hold({ until: until.value }), "h-chip"), until);
   const [begin, end] = [view.begin, view.end].map((each) => el(`<input type="time" class="h-field" value="${each}">`));
   begin.setAttribute("aria-label", t("pause.begin", "Jobs may begin at"));
   end.setAttribute("aria-label", t("pause.end", "Jobs wait from"));
@@ -43,6 +44,9 @@ function open() {
   now.firstElementChild.focus();
 }
 
+// There is one banner: where another says something, the chip leads to what is paused.
+const another = () => document.querySelector("#h-interrupted:not(.h-paused)");
+
 area("#h-strip", (element, { strip, queue, pause }) => {
   let button = element.querySelector(".h-pause");
   if (!pause) return button?.remove();
@@ -50,18 +54,18 @@ area("#h-strip", (element, { strip, queue, pause }) => {
     button = makeButton("", open, "h-chip h-pause");
     element.querySelector(".h-doing")?.after(button);
   }
-  button.hidden = live.away || Boolean(pause.reason) || !(strip.job || queue?.length || pause.when !== "any");
-  text(button, t("pause.button", "Pause"));
+  button.hidden = live.away || (pause.reason ? !another() : !(strip.job || queue?.length || pause.when !== "any"));
+  text(button, pause.reason ? t("pause.paused", "Paused") : t("pause.button", "Pause"));
 });
 
-// One banner for both: why jobs wait, or the question about the battery.
-area("#h-strip", (element, { pause, standing, notices, interrupted }) => {
+// Why jobs wait, or the question about the battery, for which other banners wait.
+area("#h-strip", (element, { pause, standing }) => {
   const words = pause?.asks || pause?.reason;
   let banner = document.querySelector("#h-interrupted.h-paused");
-  if (!words || standing || notices?.length || interrupted) return banner?.remove();
+  if (!words || standing || (!pause.asks && another())) return banner?.remove();
   const asks = String(Boolean(pause.asks));
   if (banner?.dataset.asks !== asks) {
-    banner?.remove();
+    document.querySelector("#h-interrupted")?.remove();
     banner = el(`<div id="h-interrupted" class="h-paused" role="status"><span></span></div>`);
     banner.dataset.asks = asks;
     element.after(banner);

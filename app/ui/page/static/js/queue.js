@@ -106,10 +106,10 @@ area("#h-strip", (element, { standing }) => {
 
 // What was damaged and mended, and what the page itself tells: shown until it is read.
 let /** @type {NoticeView[]} */ own = [];
-area("#h-strip", (element, { notices, standing }) => {
+area("#h-strip", (element, { notices, standing, pause }) => {
   let banner = document.querySelector("#h-interrupted.h-notice");
   const [notice] = [...(notices ?? []), ...own];
-  if (standing || !notice) return banner?.remove();
+  if (standing || pause?.asks || !notice) return banner?.remove();
   if (!banner) {
     document.querySelector("#h-interrupted")?.remove();
     banner = el(`<div id="h-interrupted" class="h-standing h-notice" role="status"><span></span><button type="button" class="h-chip"></button></div>`);
@@ -127,11 +127,12 @@ area("#h-strip", (element, { notices, standing }) => {
 });
 
 // Interrupted jobs: one line for all of them, two answers.
-area("#h-strip", (element, { interrupted, notices, standing }) => {
+area("#h-strip", (element, { interrupted, notices, standing, pause }) => {
   let banner = document.querySelector("#h-interrupted:not(.h-paused)");
   if (standing || notices?.length || own.length) return;
-  if (!interrupted) return banner?.remove();
+  if (!interrupted || pause?.asks) return banner?.remove();
   if (!banner) {
+    document.querySelector("#h-interrupted")?.remove();
     banner = el(`<div id="h-interrupted" role="status"><span></span><button type="button" class="h-chip"></button><button type="button" class="h-chip"></button></div>`);
     element.after(banner);
     const [on, off] = banner.querySelectorAll("button");

@@ -63,7 +63,7 @@ function frame(element) {
     <div class="h-may-look" role="group"><p></p><p class="h-chips"></p></div>
     <p class="h-looks"><label><input type="checkbox" role="switch"> <span></span></label></p>
     <div class="h-newer"><p><b></b></p><details><summary></summary><pre tabindex="0"></pre></details></div>
-    <p class="h-trouble" role="alert"></p><p class="h-work" role="status"></p><p class="h-chips h-does"></p>
+    <p class="h-trouble" role="alert"></p><p class="h-work"></p><p class="h-heard" role="status"></p><p class="h-chips h-does"></p>
     <h3></h3><p class="h-soft h-extras-how"></p><ul class="h-list h-extras"></ul>`;
   const part = (/** @type {string} */ selector) => element.querySelector(selector);
   text(part("h2"), t("upkeep.title", "Updates and extras"));
@@ -96,7 +96,9 @@ function drawVersions(element, view) {
   const busy = work.length > 0, wrong = trouble || (!busy && view.failed);
   part(".h-trouble").hidden = !wrong;
   text(part(".h-trouble"), wrong || "");
-  text(part(".h-work"), busy ? [t("upkeep.making", "Preparing beside what runs"), ...work].join(" · ") : ready ? sentences([ready, t("upkeep.ready-how", "A restart takes it.")]) : "");
+  const said = busy ? t("upkeep.making", "Preparing beside what runs") : ready ? sentences([ready, t("upkeep.ready-how", "A restart takes it.")]) : "";
+  text(part(".h-heard"), said); // the clock beside it would be read out each second
+  text(part(".h-work"), [said, ...work].join(" · "));
   part(".h-restart").hidden = busy || !ready;
   part(".h-update").hidden = busy || Boolean(ready) || !newer;
   part(".h-cancel").hidden = !busy;
