@@ -1,4 +1,4 @@
-"""Show a failed start as a page with the reason, a report to copy and Repair; served on loopback, or written as a file.
+"""Show a failed start as a page with the reason, a report to copy, Repair and the way back from an update; served on loopback, or written as a file.
 
 Runs under any Python: the standard library, sentences and colours.
 """
@@ -51,6 +51,10 @@ STARTS: Final = say("repair.starts", "Repaired. Hearth now opens in its own wind
 GONE: Final = say("repair.gone", "The program behind this page has ended. Start Hearth again.")
 REPORT: Final = say("repair.report", "For a bug report")
 TAKE: Final = say("repair.take", "Copy")
+BACK: Final = say("repair.back", "Back to the version before the update")
+BACK_STARTS: Final = say("repair.back-starts", "The version before the update now opens in its own window; you can close this page.")
+DEEDS: Final = {"repair": STARTS, "back": BACK_STARTS}
+"""What start.py is told, with what is said once it is done."""
 
 
 def language_of(headers: Message[str, str]) -> str:
@@ -108,18 +112,21 @@ class Repair:
     """One failure and the attempts to repair it. Each press of Repair needs a one-time token that no other page can know."""
 
     def __init__(self, failed: StartFailure, folder: Path, tries: int) -> None:
-        self.failed, self.again, self.state = failed, tries > 0, "failed"
+        self.failed, self.again, self.state, self.deed = failed, tries > 0, "failed", "repair"
         self.token = secrets.token_urlsafe(32)
         self.seen_s = time.monotonic() + FIRST_S - AWAY_S
         self._folder, self._began_s, self._lock = folder, 0.0, threading.Lock()
-        self._worker = threading.Thread(target=self._rebuild, name="repair", daemon=True)
+        self._worker = threading.Thread(target=self._carry_out, name="repair", daemon=True)
 
-    def press(self, token: str) -> bool:
+    def can_go_back(self) -> bool:
+        return bool(slots.read_way_back(self._folder))
+
+    def press(self, token: str, deed: str) -> bool:
         with self._lock:
-            if self.state != "failed" or not secrets.compare_digest(token.encode(), self.token.encode()):
+            if self.state != "failed" or deed not in DEEDS or not secrets.compare_digest(token.encode(), self.token.encode()):
                 return False
-            self.token, self.state, self._began_s = secrets.token_urlsafe(32), "repairing", time.monotonic()
-            self._worker = threading.Thread(target=self._rebuild, name="repair", daemon=True)
+            self.token, self.state, self.deed, self._began_s = secrets.token_urlsafe(32), "repairing", deed, time.monotonic()
+            self._worker = threading.Thread(target=self._carry_out, name="repair", daemon=True)
             self._worker.start()
             return True
 
@@ -132,8 +139,8 @@ class Repair:
             text = "  ".join(map(translator(spoken), (word_duration(time.monotonic() - self._began_s), DOING, *now)))
         return {"state": self.state, "text": text}
 
-    def _rebuild(self) -> None:
-        command = [sys.executable, str(slots.TOP / "start.py"), "repair"]
+    def _carry_out(self) -> None:
+        command = [sys.executable, str(slots.TOP / "start.py"), self.deed]
         try:
             done = subprocess.run(
                 command,
@@ -178,7 +185,7 @@ def make_handler(repair: Repair) -> type[BaseHTTPRequestHandler]:
                 self._send(413, "")
             else:
                 given = parse_qs(self.rfile.read(int(length)).decode("utf-8", "replace"))
-                pressed = repair.press(given.get("token", [""])[0])
+                pressed = repair.press(given.get("token", [""])[0], given.get("deed", ["repair"])[0])
                 self._send(303 if pressed else 403, "", location="/")
 
         def _ours(self) -> bool:
@@ -217,18 +224,21 @@ def render_repair_page(repair: Repair, spoken: str, nonce: str) -> str:
     def text(sentence: Sentence) -> str:
         return html.escape(plain(sentence))
 
-    words = {"state": now["state"], "starts": plain(STARTS), "gone": plain(GONE), "take": plain(TAKE)}
+    starts = DEEDS[repair.deed]
+    words = {"state": now["state"], "starts": plain(starts), "gone": plain(GONE), "take": plain(TAKE)}
     script = f'<script nonce="{nonce}">const WORDS = {json.dumps(words)};{SCRIPT}</script>'
-    status = f'<p role="status">{text(STARTS) if now["state"] == "repaired" else html.escape(now["text"])}</p>'
-    press = f'<form method="post" action="/repair"><input type="hidden" name="token" value="{repair.token}"><button>{text(BUTTON)}</button></form>'
+    status = f'<p role="status">{text(starts) if now["state"] == "repaired" else html.escape(now["text"])}</p>'
+    back = f' <button class="quiet" name="deed" value="back">{text(BACK)}</button>' if repair.can_go_back() else ""
+    token = f'<input type="hidden" name="token" value="{repair.token}">'
+    press = f'<form method="post" action="/repair">{token}<button>{text(BUTTON)}</button>{back}</form>'
     again = f"<p>{text(AGAIN)}</p>" if repair.again else ""
     middle = f"{again}<p>{text(OFFER)}</p>{press}{status}" if now["state"] == "failed" else status
     refresh = '<noscript><meta http-equiv="refresh" content="2"></noscript>' if now["state"] == "repairing" else ""
     return render_page(repair.failed, spoken, middle, refresh).replace("</main>", f"</main>{script}")
 
 
-def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) -> bool:
-    """Serve the page until a repair succeeds or nobody looks any more; return whether one succeeded."""
+def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) -> str:
+    """Serve the page until a deed succeeds or nobody looks any more; return which one succeeded, or ""."""
     repair = Repair(failed, folder, tries)
     with ThreadingHTTPServer(("127.0.0.1", 0), make_handler(repair)) as server:
         server.daemon_threads = True
@@ -238,7 +248,9 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
             if not browser or not can_show_pages() or not webbrowser.open(address):
                 tell(say("repair.file", "Report for a bug report: {file}", file=str(write_text_file(failed))))
                 tell(say("repair.command", "To reinstall everything: {hearth} repair"))
-                return False
+                if repair.can_go_back():
+                    tell(say("repair.back-command", "To go back to the version before the update: {hearth} back"))
+                return ""
             tell(
                 say(
                     "repair.page",
@@ -251,10 +263,10 @@ def offer_repair(failed: StartFailure, folder: Path, browser: bool, tries: int) 
             if repair.state == "repaired":
                 time.sleep(BYE_S)  # the page asks once more
         except KeyboardInterrupt:
-            return False
+            return ""
         finally:
             server.shutdown()
-    return repair.state == "repaired"
+    return repair.deed if repair.state == "repaired" else ""
 
 
 def can_show_pages() -> bool:

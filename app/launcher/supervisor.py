@@ -52,7 +52,10 @@ def run_window(words: Sequence[str], folder: Path) -> int:
             return restart(words, folder)
         if failed is None:
             return code
-        if not repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries):
+        done = repair_page.offer_repair(failed, folder, "--no-browser" not in words, tries)
+        if done == "back":
+            return restart(words, folder)
+        if not done:
             return code
         tries += 1
 

@@ -107,7 +107,7 @@ def test_repair_fails_with_its_reason_then_works_and_hearth_starts(broken: Check
 
 
 @contextmanager
-def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> Iterator[tuple[str, list[bool]]]:
+def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> Iterator[tuple[str, list[str]]]:
     """The page in this process, its repair a script of the test's own."""
     script = tmp_path / "start.py"
     script.write_text(repairing)
@@ -116,7 +116,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repairing: str) -> 
     told: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda address: told.append(address) or True)
     monkeypatch.setenv("DISPLAY", ":9")
-    result: list[bool] = []
+    result: list[str] = []
     worker = threading.Thread(target=lambda: result.append(repair_page.offer_repair(FAILED, tmp_path, True, 0)))
     worker.start()
     until(lambda: bool(told))
@@ -154,7 +154,7 @@ def test_in_a_real_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         page.get_by_role("button", name="Repair").click()
         page.get_by_text("you can close this page").wait_for()
         browser.close()
-    assert result == [True]
+    assert result == ["repair"]
 
 
 def test_only_this_page_can_press(tmp_path: Path) -> None:
@@ -171,17 +171,42 @@ def test_only_this_page_can_press(tmp_path: Path) -> None:
             for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
                 assert client.post("/repair", data=given, headers={"Origin": origin}).status_code == 403
             assert client.post("/repair", data={}).status_code == 403
+            assert client.post("/repair", data={**given, "deed": "update"}).status_code == 403
             assert client.post("/repair", content=b"x" * 5000).status_code == 413
             assert client.get("/repair").status_code == client.post("/state", data=given).status_code == 404
             assert client.get("/../start.py").status_code == 404 and repair.state == "failed"
         server.shutdown()
 
 
+def test_the_way_back_from_an_update_is_offered_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version that does not start is left without a word in a terminal."""
+    script = "import pathlib, sys\npathlib.Path(__file__).with_name('told').write_text(' '.join(sys.argv[1:]))\n"
+    with offered(monkeypatch, tmp_path, script) as (address, result), httpx.Client(base_url=address, trust_env=False) as browser:
+        assert 'value="back"' not in browser.get("/").text
+        slots.write_way_back(tmp_path, {"slot": "a", "version": ""})
+        page = browser.get("/").text
+        assert 'name="deed" value="back"' in page and "Back to the version before the update" in page
+        assert browser.post("/repair", data={"token": token(page), "deed": "back"}).status_code == 303
+        until(lambda: browser.get("/state").json()["state"] == "repaired")
+        assert "The version before the update now opens" in browser.get("/").text
+    assert result == ["back"] and (tmp_path / "told").read_text() == "back"
+
+
+def test_after_the_way_back_start_py_of_that_version_opens_hearth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(supervisor, "ensure_ready", lambda folder, want: folder)
+    monkeypatch.setattr(supervisor, "run_once", lambda command: (1, FAILED))
+    monkeypatch.setattr(repair_page, "offer_repair", lambda *_: "back")
+    monkeypatch.setattr(supervisor, "run_command", lambda command: (ran.append([*map(str, command)]), 0)[1])
+    assert supervisor.run_window(["--lang", "de"], tmp_path) == 0
+    assert ran == [[sys.executable, str(slots.find_place() / "start.py"), "--lang", "de"]]
+
+
 def test_a_page_that_nobody_looks_at_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair_page, "FIRST_S", 0.2)
     with offered(monkeypatch, tmp_path, "") as (_, result):
         until(lambda: bool(result))
-        assert result == [False]
+        assert result == [""]
 
 
 def test_where_there_is_no_browser_a_text_is_left(
@@ -191,12 +216,12 @@ def test_where_there_is_no_browser_a_text_is_left(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert repair_page.offer_repair(FAILED, tmp_path, True, 0) is False
+    assert repair_page.offer_repair(FAILED, tmp_path, True, 0) == ""
     file = tmp_path / "h" / "logs" / "hearth-did-not-start.txt"
     assert str(file) in capsys.readouterr().err and file.read_text("utf-8") == "It <b>broke</b>.\n\nPython 3\nline\n"
     monkeypatch.setattr(webbrowser, "open", lambda address: pytest.fail("asked not to"))
     monkeypatch.setenv("DISPLAY", ":9")
-    assert repair_page.offer_repair(FAILED, tmp_path, False, 0) is False
+    assert repair_page.offer_repair(FAILED, tmp_path, False, 0) == ""
 
 
 @pytest.mark.parametrize(

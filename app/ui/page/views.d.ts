@@ -893,6 +893,7 @@ interface UpkeepView {
   ready: string;
   environment: number;
   undo: boolean;
+  back: boolean;
   extras: ExtraView[];
 }
 

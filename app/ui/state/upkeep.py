@@ -15,6 +15,7 @@ from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.launcher import failure, new_environment, releases, slots
 from app.launcher.beside import Beside
+from app.launcher.update import back as undo
 from app.ui.state.settings import Settings
 
 SAVED: Final = "updates"
@@ -108,12 +109,29 @@ class Upkeep:
         build = str(slots.read_stamp(Path(sys.prefix)).get("build", ""))
         return new_environment.SPACE.get(build[:2], new_environment.PLAIN_BYTES)
 
+    def can_go_back(self) -> bool:
+        """Return whether an update can be undone from the window. A clone's would change the code that runs."""
+        return can_add() and self.explain_fixed() is None and bool(slots.read_way_back(self.folder))
+
+    def go_back(self) -> None:
+        """Undo the last update, then end this process, so that start.py opens the version before."""
+        if self.beside.describe():
+            raise Trouble(BUSY)
+        self._require_start()
+        if self.can_go_back():
+            undo(self.folder)
+            self.restart()
+
     def restart(self) -> None:
         """End this process, so that start.py opens Hearth anew with what is ready."""
-        if failure.FILE_VARIABLE not in os.environ:  # start.py does not run this process
-            raise Trouble(say("upkeep.by-hand", "Close Hearth and start it again: the next start takes what is ready."))
+        self._require_start()
         self.restarts = True
         self._leaving.set()
+
+    @staticmethod
+    def _require_start() -> None:
+        if failure.FILE_VARIABLE not in os.environ:  # start.py does not run this process
+            raise Trouble(say("upkeep.by-hand", "Close Hearth and start it again: the next start takes what is ready."))
 
     def close(self) -> None:
         self.beside.stop()

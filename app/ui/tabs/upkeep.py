@@ -42,6 +42,7 @@ ACTIONS: Final[Mapping[str, Callable[[Desk, UpkeepAsked], None]]] = {
     "add": lambda desk, asked: desk.upkeep.add(asked.extra),
     "cancel": lambda desk, _: desk.upkeep.beside.stop(),
     "restart": lambda desk, _: desk.upkeep.restart(),
+    "back": lambda desk, _: desk.upkeep.go_back(),
 }
 
 
@@ -65,6 +66,7 @@ def upkeep_view(upkeep: Upkeep, spoken: Language) -> UpkeepView:
         "ready": words(describe_ready(ready)),
         "environment": upkeep.measure_environment() if can_add() else 0,
         "undo": bool(slots.read_way_back(upkeep.folder)) if can_add() else False,
+        "back": upkeep.can_go_back(),
         "extras": [extra_view(each, spoken) for each in EXTRAS],
     }
 

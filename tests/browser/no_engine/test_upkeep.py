@@ -68,3 +68,19 @@ def test_from_the_question_to_the_restart(browser: Browser, opened: tuple[Desk, 
         dialog.get_by_role("button", name="Restart now").click()
         expect(dialog).to_have_count(0)
         until(lambda: restarted.call_count == 1)
+
+
+def test_the_version_before_the_update_is_one_press_away(
+    browser: Browser, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = Mock()
+    monkeypatch.setattr(Upkeep, "can_go_back", lambda self: True)
+    monkeypatch.setattr(Upkeep, "go_back", back)
+    with open_page(browser, opened[1], locale="en-US") as page:
+        go(page, "machine")
+        page.locator("#h-upkeep").get_by_role("button", name="Back to the version before").click()
+        dialog = page.get_by_role("alertdialog")
+        expect(dialog).to_contain_text("Your creations, models and settings stay.")
+        assert not back.called
+        dialog.get_by_role("button", name="Go back").click()
+        until(lambda: back.call_count == 1)

@@ -196,3 +196,29 @@ def test_only_extras_that_are_known_and_missing_are_begun(kept: Upkeep, monkeypa
     assert begun == [("environment", "aac")]
     with pytest.raises(Trouble, match="already preparing"):
         kept.add("mcp")
+
+
+def test_the_last_update_is_undone_and_hearth_opened_anew(
+    kept: Upkeep, asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone: list[Path] = []
+    monkeypatch.setattr(upkeep, "undo", undone.append)
+    monkeypatch.setattr(upkeep, "can_add", lambda: True)
+    monkeypatch.setattr(kept, "folder", tmp_path)
+    monkeypatch.setenv(failure.FILE_VARIABLE, "somewhere")
+    kept.go_back()
+    assert not undone and not kept.restarts, "there was no update"
+    slots.write_way_back(tmp_path, {"slot": "a", "version": ""})
+    assert upkeep_view(kept, "en")["back"]
+    with monkeypatch.context() as at_work, pytest.raises(Trouble, match="already preparing"):
+        at_work.setattr(kept.beside, "describe", lambda: (say("pip.installs", "installing packages"),))
+        kept.go_back()
+    monkeypatch.delenv(failure.FILE_VARIABLE)
+    with pytest.raises(Trouble, match="Close Hearth and start it again"):
+        kept.go_back()
+    assert not undone, "nothing is undone that is not opened"
+    monkeypatch.setenv(failure.FILE_VARIABLE, "somewhere")
+    kept.go_back()
+    assert undone == [tmp_path] and kept.restarts
+    monkeypatch.setattr(Upkeep, "explain_fixed", lambda self: say("upkeep.clone", "A clone."))
+    assert not upkeep_view(kept, "en")["back"], "its code runs"

@@ -227,6 +227,7 @@ class UpkeepView(TypedDict):
     ready: str
     environment: int
     undo: bool
+    back: bool
     extras: list[ExtraView]
 
 

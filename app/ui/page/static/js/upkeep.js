@@ -57,6 +57,11 @@ async function restart() {
   if (await sure(question, t("upkeep.restart", "Restart now"), "h-go-on")) act("restart");
 }
 
+async function goBack() {
+  const question = t("upkeep.back-sure", "Go back to the version before the last update? Hearth closes and opens again with it. Your creations, models and settings stay. A running job is interrupted, and can be continued from its last finished part.");
+  if (await sure(question, t("upkeep.go-back", "Go back"), "h-go-on")) act("back");
+}
+
 /** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<h2></h2><p class="h-soft h-version"></p>
@@ -73,6 +78,7 @@ function frame(element) {
   part(".h-does").append(
     makeButton(t("upkeep.restart", "Restart now"), restart, "h-chip h-restart"), makeButton("", update, "h-chip h-update"),
     makeButton(t("sure.no", "Cancel"), () => act("cancel"), "h-chip h-cancel"), makeButton(t("upkeep.look", "Look now"), () => act("look"), "h-chip h-look-now"),
+    makeButton(t("upkeep.version-before", "Back to the version before…"), goBack, "h-chip h-go-back"),
   );
   text(part("h3"), t("upkeep.extras", "Extras"));
   text(part(".h-extras-how"), t("upkeep.extras-how", "Hearth works without these. What is added stays over updates."));
@@ -102,6 +108,7 @@ function drawVersions(element, view) {
   part(".h-restart").hidden = busy || !ready;
   part(".h-update").hidden = busy || Boolean(ready) || !newer;
   part(".h-cancel").hidden = !busy;
+  part(".h-go-back").hidden = busy || Boolean(ready) || !view.back;
   part(".h-look-now").hidden = busy || Boolean(fixed) || Boolean(ready) || looks == null;
   for (const button of element.querySelectorAll(".h-does button, .h-may-look button")) button.disabled = Boolean(acting) || (button.matches(".h-look-now") && view.looking);
 }
