@@ -81,6 +81,8 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
             if not depth:
                 words.append(token)
             continue
+        if depth and silent == "p" and _ends_open_paragraph(token):
+            depth = 0
         if depth:
             if token.name == silent:
                 depth += token.opens - token.closes
@@ -111,6 +113,11 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
             heading = token.opens and not token.closes and not depth
     end_paragraph()
     return page
+
+
+def _ends_open_paragraph(tag: Tag) -> bool:
+    """Tell whether a paragraph that nobody closed ends here, as HTML has it: where another block begins, or the one around it ends."""
+    return tag.name in _BLOCKS and tag.name != "title" and (tag.opens or tag.name != "p")
 
 
 def _is_unread(tag: Tag) -> bool:

@@ -91,6 +91,9 @@ def test_notes_page_numbers_and_code_are_not_read(tmp_path: Path) -> None:
         ("<br epub:type='pagebreak'><p>All.</p>", "All."),
         ("<div class='pagebreak'><h1 class='toc'>One</h1><p>All.</p></div>", "All."),
         ("<p>A <a href='#1'>12 men<p>All.</p>", "A 12 men\n\nAll."),
+        ("<p class=footnote>Nobody, <b>ever</b><p class=footnote>Nor here<p>All.<div>It left.</div>", "All.\n\nIt left."),
+        ("<div><p class='footnote'>Nobody.<br/></div>All.<p hidden>Nobody<h2>It left.</h2>", "All.\n\nIt left."),
+        ("<p class='footnote'>Nobody <svg><title>ever</title></svg> here.</p><p>All.</p>", "All."),
     ],
 )  # fmt: skip
 def test_notes_of_other_programs_are_not_read_either(body: str, said: str, tmp_path: Path) -> None:
