@@ -40,11 +40,13 @@ _ALONE: Final = (
 )
 _TITLE: Final = r"[^.!?\u3002\uff01\uff1f]{0,60}\.?"
 _SET_OFF: Final = rf"(?:\.|\s*[:\u2013\u2014-]{_TITLE})?"
+_EAST_SET_OFF: Final = r"(?:\s?[:\uff1a]|\s?[\s:\uff1a\u3001.-]\s?[^\u3002\uff01\uff1f]{1,60}[\uff01\uff1f]?)"
+"""A title that is set off may ask, and hold commas and colons; without, these are those of a sentence."""
 _EAST: Final = (
     r"(?:"
-    r"第\s?[0-9\uff10-\uff19一二三四五六七八九十百千零\u3007两兩]{1,9}\s?"
-    r"(?:章(?:[\s:\uff1a\u3001.-]?[^\s:\uff1a\uff0c\u3002\uff01\uff1f][^:\uff1a\uff0c\u3002\uff01\uff1f]{0,40})?|"
-    r"[回节節卷巻部话話集幕篇編编](?:[\s:\uff1a\u3001.-][^\u3002\uff01\uff1f]{0,60})?)|"
+    r"(?:正文\s)?第\s?[0-9\uff10-\uff19一二三四五六七八九十百千零\u3007两兩]{1,9}\s?"
+    rf"(?:章(?:[^\s:\uff1a\uff0c\u3002\uff01\uff1f][^:\uff1a\uff0c\u3002\uff01\uff1f]{{0,40}}|{_EAST_SET_OFF})?|[回节節卷巻部话話集幕篇編编]{_EAST_SET_OFF}?)|"
+    rf"卷[一二三四五六七八九十上中下]{{1,3}}{_EAST_SET_OFF}?|"
     r"제\s?\d{1,3}\s?[장화부](?:[\s:.-].{0,60})?|"
     r"(?:序章|楔子|尾声|尾聲|终章|終章|番外|プロローグ|エピローグ)(?:[\s:\uff1a].{0,60})?|"
     r"序|序言|前言|引子|后记|後記|后記|まえがき|あとがき|はじめに|おわりに"

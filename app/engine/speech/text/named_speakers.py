@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from app.engine.speech.text.chapter_names import CHAPTER
 from app.engine.speech.text.said_words import PARTICLES
 from app.engine.speech.text.script_marks import MARK
 
@@ -45,8 +46,8 @@ def find_named(text: str) -> list[Edit]:
 
 
 def is_name(words: str) -> bool:
-    """Tell whether each word begins with a capital, or with a letter of a script that has none; within a name, also "von" and its like."""
+    """Tell whether each word begins with a capital, or with a letter of a script that has none; within a name, also "von" and its like. A chapter
+    has its title after a colon."""
     first, *others = words.split()
-    return (
-        not first[0].islower() and all(not word[0].islower() or word in PARTICLES for word in others) and words.split()[-1] not in PARTICLES
-    )
+    named = not first[0].islower() and all(not word[0].islower() or word in PARTICLES for word in others)
+    return named and words.split()[-1] not in PARTICLES and not CHAPTER.fullmatch(words)

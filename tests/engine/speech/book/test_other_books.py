@@ -131,6 +131,31 @@ def test_in_chinese_no_blank_line_is_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "title",
+    [
+        "第一章：风",
+        "第一章：风，雨",
+        "第一章 风，雨",
+        "第一章 风：起",
+        "第十二章 ：你是谁？",
+        "第三回：风起云涌！",
+        "第一章：",
+        "卷一：风",
+        "正文 第一章 风",
+    ],
+)
+def test_a_chinese_title_is_set_off_by_a_colon_or_a_blank(title: str, tmp_path: Path) -> None:
+    other = "第九章：雨"
+    book = read(tmp_path, f"{title}\n\u3000\u3000风来了\u3002\n{other}\n\u3000\u3000下雨了\u3002")
+    assert [each.title for each in book.chapters] == [title, other]
+
+
+@pytest.mark.parametrize("line", ["第一章写得很好，我喜欢", "第一章的内容：很多", "第一章：风来了\u3002", "第二部电影", "卷一张纸"])
+def test_a_chinese_sentence_about_a_chapter_is_none(line: str, tmp_path: Path) -> None:
+    assert len(read(tmp_path, f"第一章\n风来了\u3002\n{line}\n下雨了\u3002").chapters) == 1
+
+
+@pytest.mark.parametrize(
     "line", ["3", "1984", "II", "Letter from Anna", "With part of the crew gone.", "der alte Teil der Stadt", "Part of it"]
 )
 def test_what_only_looks_like_a_chapter_is_none(line: str, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def test_each_name_is_found_with_its_colon(text: str, speakers: list[str], names
         "[S1] Anna: Hello.\nBen: Hi.",
         "Anna: Hello.\nAnna: Are you there?",
         "At 10:30 we left. See https://example.org: it is there.",
+        "第一章：风\n风来了。\n第二章：雨\n下雨了。",
+        "Chapter One: The Ferry\n\nIt left.\n\nChapter Two: The Fjord\n\nIt came.",
         "Once upon a time there were Anna and Ben.\nAnna: Hello.\nBen: Hi.",
         "\n".join(f"Name{chr(65 + each)}: a row" for each in range(NAMES_MOST + 1)),
     ],
