@@ -23,6 +23,7 @@ from app.engine.pictures.files import foreign_settings
 from app.engine.pictures.prompts import prompt_weights, starter_words
 from app.engine.speech.text import script
 from app.engine.speech.text.named_speakers import find_named
+from app.engine.speech.text.pronunciations import restore_spelling
 from app.engine.speech.text.said_by import find_quotes
 from app.engine.speech.text.unknown import find_in_script
 from tests.support.places import TOP
@@ -205,6 +206,13 @@ def test_reader_is_linear(name: str) -> None:
 def test_quotes_of_one_long_line_are_found_in_linear_time(text: str) -> None:
     """For each dash the rest of the line was looked at, and for each quote all that the line begins with."""
     assert measure(find_quotes, text, 2) < 2
+
+
+def test_spelling_is_restored_in_linear_time() -> None:
+    """For each word that nothing spoken holds, or only within others, all that was spoken was looked through."""
+    rows = tuple((f"name{number}", f"spoken{number}") for number in range(10_000))
+    text, spoken = " ".join(word for word, _ in rows), " ".join(f"un{said}" for _, said in rows) * 8
+    assert measure(lambda text: restore_spelling([spoken], text, rows), text, 2) < 2
 
 
 def test_accents_in_a_row_are_not_sorted() -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 import json
 import re
 import unicodedata
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -89,31 +91,35 @@ def _build(rows: Rows) -> _Table:
     return _Table(exact, loose, {first: tuple(sorted(all_, reverse=True)) for first, all_ in lengths.items()})
 
 
-def _tokenize(text: str) -> Iterator[tuple[str, int, int]]:
+def _tokenize(text: str, begin: int = 0) -> Iterator[tuple[str, int, int]]:
     """Yield words and signs; each but the first with a blank before it if one stands there, so that C++ is not C + +."""
     last = -1
-    for found in _TOKEN.finditer(text):
-        token = found[0] if found[0].isascii() else unicodedata.normalize("NFC", found[0]).translate(_APOSTROPHES)
+    for found in _TOKEN.finditer(text, begin):
         gap = text[last : found.start()] if 0 <= last < found.start() else ""
-        yield ("" if not gap else " " if gap.isspace() else "\0") + token, found.start(), found.end()
+        yield ("" if not gap else " " if gap.isspace() else "\0") + _read_token(found), found.start(), found.end()
         last = found.end()
+
+
+def _read_token(found: re.Match[str]) -> str:
+    return found[0] if found[0].isascii() else unicodedata.normalize("NFC", found[0]).translate(_APOSTROPHES)
 
 
 def find_said(text: str, rows: Rows, known: Collection[str] = ()) -> list[Said]:
     """Return what of a script is said differently, in order. `known`: names of the cast, whose tags stay."""
     if not rows:
         return []
-    table, tokens = _build(rows), [*_tokenize(text)]
-    closed, found, at, after = _list_closed(text, known), list[Said](), 0, 0
-    while at < len(tokens):
-        token, begin, _ = tokens[at]
-        bare = token.lstrip(" \0")
-        for length in table.lengths.get(bare.casefold(), ()):
-            if at + length > len(tokens):
+    table, closed, found, at, after = _build(rows), _list_closed(text, known), list[Said](), 0, 0
+    for first in _TOKEN.finditer(text):
+        bare, begin = _read_token(first), first.start()
+        if begin < at or (lengths := table.lengths.get(bare.casefold())) is None:
+            continue
+        tokens = [*itertools.islice(_tokenize(text, begin), lengths[0])]
+        for length in lengths:
+            if length > len(tokens):
                 continue
-            key = (bare, *(each for each, _, _ in tokens[at + 1 : at + length]))
+            key = tuple(each for each, _, _ in tokens[:length])
             spoken = table.exact.get(key) or table.loose.get(tuple(each.casefold() for each in key))
-            end = tokens[at + length - 1][2]
+            end = tokens[length - 1][2]
             while after < len(closed) and closed[after][1] <= begin:
                 after += 1
             inside = after < len(closed) and closed[after][0] < end
@@ -122,9 +128,8 @@ def find_said(text: str, rows: Rows, known: Collection[str] = ()) -> list[Said]:
             if key not in table.exact and bare[0].isupper() and spoken[0].islower():
                 spoken = spoken[0].upper() + spoken[1:]
             found.append(Said(begin, end, spoken))
-            at += length - 1
+            at = end
             break
-        at += 1
     return found
 
 
@@ -166,28 +171,35 @@ def restore_spelling(texts: Iterable[str], text: str, rows: Rows, known: Collect
     """Return spoken sentences of a script, in order, as it is written: for readers. What is spoken otherwise than it is spelt, as figures are, stays."""
     spoken_texts = [*texts]
     shown = _BETWEEN.join(spoken_texts)
-    pieces, at, gone = list[str](), 0, set[str]()
-    for begin, end, spelt in find_said(text, rows, known):
-        spoken = " ".join(unicodedata.normalize("NFC", spelt).translate(PLAIN).split())
-        if spoken in gone:
-            continue
-        if (found := _find_word(shown, spoken, at)) < 0:
-            gone.add(spoken)
-            continue
-        pieces += [shown[at:found], text[begin:end]]
-        at = found + len(spoken)
+    pieces, at = list[str](), 0
+    said = find_said(text, rows, known)
+    plain = {spelt: " ".join(unicodedata.normalize("NFC", spelt).translate(PLAIN).split()) for spelt in {each.spoken for each in said}}
+    places = _find_words(shown, {*plain.values()})
+    for begin, end, spelt in said:
+        spoken = plain[spelt]
+        ahead = places[spoken]
+        while ahead and ahead[0] < at:
+            ahead.popleft()
+        if ahead:
+            pieces += [shown[at : ahead[0]], text[begin:end]]
+            at = ahead.popleft() + len(spoken)
     return "".join([*pieces, shown[at:]]).split(_BETWEEN) if spoken_texts else []
 
 
-def _find_word(text: str, word: str, begin: int) -> int:
-    """Return where a word stands that is no part of another one; -1: nowhere. Signs of Chinese and Japanese are words by themselves."""
-    while (begin := text.find(word, begin)) >= 0:
-        end = begin + len(word)
-        before, after = text[max(0, begin - 1) : begin + 1], text[end - 1 : end + 1]
-        if not (_JOINED.fullmatch(before) or _JOINED.fullmatch(after)):
-            return begin
-        begin = end
-    return -1
+def _find_words(text: str, wanted: Collection[str]) -> Mapping[str, deque[int]]:
+    """Return where each of these stands that is no part of another word. Signs of Chinese and Japanese are words by themselves."""
+    spans = defaultdict[str, set[tuple[int, int]]](set)
+    """Each first word leads to how far within them it begins, and how long they are."""
+    for each in wanted:
+        if first := WORD.search(each):
+            spans[first[0]].add((first.start(), len(each)))
+    places = defaultdict[str, deque[int]](deque)
+    for word in WORD.finditer(text):
+        for offset, length in spans.get(word[0], ()):
+            begin, end = word.start() - offset, word.start() - offset + length
+            if begin >= 0 and text[begin:end] in wanted and not _JOINED.fullmatch(text[end - 1 : end + 1]):
+                places[text[begin:end]].append(begin)
+    return places
 
 
 def check_row(word: str, spoken: str) -> tuple[str, str]:

@@ -60,6 +60,9 @@ def test_readers_see_what_is_written_whatever_stands_beside_it() -> None:
     shown = ["Hethe said: He.", 'Mr three - ah saw "Shiv\'awn", and Ahna.', "去崇庆了"]
     assert restore_spelling(shown, text, rows) == ["Hethe said: lb.", 'Mr 3 saw "Siobhan", and Anna.', "去重庆了"]
     assert restore_spelling([], text, rows) == []
+    more = (("It is", "'tis"), ("New York", "Noo Yawk"), ("Anna", "Ahna"))
+    shown = ["'tissue so, 'tis. Noo Yawkers, Noo Yawk.", "Ahnas, ahna Ahna"]
+    assert restore_spelling(shown, "It is New York, Anna Anna", more) == ["'tissue so, It is. Noo Yawkers, New York.", "Ahnas, ahna Anna"]
     assert restore_spelling(["She had five.", "Ahna."], "She had V. Anna.", (("V", "5"), ("Anna", "Ahna"))) == ["She had five.", "Anna."]
 
 
