@@ -71,9 +71,9 @@ def read_clauses(language: str, before: str, after: str, known: Collection[str],
 
 
 def list_known(language: str, names: Collection[str]) -> frozenset[str]:
-    """Return these names, and the words of each without its titles."""
-    titles = SAYINGS[language].titles if language in SAYINGS else frozenset[str]()
-    return frozenset((*names, *(word for name in names for word in name.split() if word.lower().rstrip(".") not in titles)))
+    """Return these names, and the words of each without its titles and particles."""
+    unnamed = PARTICLES | (SAYINGS[language].titles if language in SAYINGS else frozenset[str]())
+    return frozenset((*names, *(word for name in names for word in name.split() if word.lower().rstrip(".") not in unnamed)))
 
 
 def is_alone(language: str, told: str, name: str, known: Collection[str], begins: bool) -> bool:

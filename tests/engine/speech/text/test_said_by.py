@@ -130,6 +130,7 @@ def test_what_is_no_speakers_name_is_none(text: str, answer: str) -> None:
         ("« Oui », dit Anna. L’homme sourit. « Non. »", "Anna:Oui"),
         ("“Go,” said Anna, “now.” Anna laughed. “Or not.” She sat down. “No.”", "Anna:Go Anna:now Anna:Or Anna:No"),
         ("“Go!” cried Anna. Her hand shook. “Now!”", "Anna:Go Anna:Now"),
+        ("„Ja“, sagte Herr von Berg.\n„Nein“, rief Anna. Sie kam von draußen. „Doch.“", "Herr von Berg:Ja Anna:Nein Anna:Doch"),
     ],
 )
 def test_a_quote_after_somebody_else_is_not_given_to_whoever_spoke_before(text: str, answer: str) -> None:
