@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from app.engine.speech.text.numerals import word_large, words
+from app.engine.speech.text.numerals import word_large, word_set, words
 
 MONTHS: Final = words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
 _DE: Final = words(
@@ -30,11 +30,9 @@ _FEMININE: Final = re.compile(
     r"mutter|tochter|schwester|mark|tür|wand|fahrt|antwort|arbeit|nummer|zahl|kuh|maus)",
     re.IGNORECASE,
 )
-_NOT_FEMININE: Final = frozenset(
-    words(
-        "Name Junge Auge Ende Kunde Käse Gedanke Buchstabe Löwe Hase Affe Bote Erbe Zeuge Kollege Experte Neffe Riese Interesse Gebäude Gebirge Gemälde "
-        "Gelände Getreide Bube Funke Wille Haufe Franzose Hirte Sprung Schwung Spion Champion Stadion Skorpion Knie"
-    )
+_NOT_FEMININE: Final = word_set(
+    "Name Junge Auge Ende Kunde Käse Gedanke Buchstabe Löwe Hase Affe Bote Erbe Zeuge Kollege Experte Neffe Riese Interesse Gebäude Gebirge Gemälde "
+    "Gelände Getreide Bube Funke Wille Haufe Franzose Hirte Sprung Schwung Spion Champion Stadion Skorpion Knie"
 )
 
 
@@ -134,7 +132,7 @@ _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
 _NOUN: Final = re.compile(r"[A-ZÄÖÜ][a-zäöüß]*")
 _MONTH_OF_YEAR: Final = re.compile(r"0\d/\d{4}")
-_BEFORE_A_DATE: Final = frozenset(words("am vom zum bis den dem ab seit"))
+_BEFORE_A_DATE: Final = word_set("am vom zum bis den dem ab seit")
 _ISO: Final = re.compile(r"(?<![\w./-])(\d{4})-(\d\d)-(\d\d)(?![\w/-])")
 _CLOCK: Final = re.compile(r"(?<![\w.:,])(\d{1,2})[.:](\d{2}) Uhr\b")
 _CALL: Final = re.compile(r"(?<![\w.,/+])(?:\+\d{1,3} |0)\d{1,5}[ /-]\d{3,12}(?:[ -]\d{2,6}){0,4}+(?![\w,.]\d|\w)")

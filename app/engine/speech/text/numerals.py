@@ -76,6 +76,10 @@ def words(listed: str) -> tuple[str, ...]:
     return tuple(listed.split())
 
 
+def word_set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
 Scales = tuple[tuple[int, str, str], ...]
 
 

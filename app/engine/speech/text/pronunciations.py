@@ -29,7 +29,7 @@ from app.base.trouble import BadRequest, Trouble
 from app.engine.models.voice_limits import NONVERBALS
 from app.engine.speech.text.cast_tags import find_tags
 from app.engine.speech.text.script_characters import PLAIN
-from app.engine.speech.text.script_edits import WORD
+from app.engine.speech.text.script_edits import UNPARTED, WORD
 from app.engine.speech.text.script_marks import MARK
 
 Rows = tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ _ELIDED: Final = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|un|que
 """French and Italian join a short word to the next one so, as in d'Anna and l'eau."""
 _LAST_WORD: Final = re.compile(r"(?:^|(?<=[\W_]))[^\W_]+['’‘ʼ]$")
 _BETWEEN: Final = "\0"
-_JOINED: Final = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+_JOINED: Final = re.compile(rf"[^\W_{UNPARTED}]{{2}}")
 _NONVERBAL: Final = re.compile(r"\(\s*+([a-z ]{1,20})\)")
 
 

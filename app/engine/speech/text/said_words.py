@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.speech.text.numerals import words
+from app.engine.speech.text.numerals import word_set, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,6 @@ class Saying:
     """A noun that begins a sentence without one is a name."""
 
 
-def _set(listed: str) -> frozenset[str]:
-    return frozenset(words(listed))
-
-
 def _saying(
     verbs: str,
     pronouns: str,
@@ -47,8 +43,8 @@ def _saying(
     name_first: bool = False,
     articles: bool = True,
 ) -> Saying:
-    named = (_set(fixed), _set(leads), _set(between), _set(titles), _set(ands), _set(asides))
-    return Saying(_set(verbs), _set(pronouns), *named, name_first, articles)
+    named = (word_set(fixed), word_set(leads), word_set(between), word_set(titles), word_set(ands), word_set(asides))
+    return Saying(word_set(verbs), word_set(pronouns), *named, name_first, articles)
 
 
 _RUSSIAN: Final = words(
@@ -162,19 +158,19 @@ SAYINGS: Final = {
         articles=False,
     ),
 }  # fmt: skip
-ADDRESSING: Final = frozenset(words("bat rief ruft fragte fragt warnte unterbrach"))
+ADDRESSING: Final = word_set("bat rief ruft fragte fragt warnte unterbrach")
 """Behind these, and whoever speaks, may stand at once to whom: bat Ben Anna."""
 ARTICLES: Final = {
-    "en": _set("the a an"), "de": _set("der die das ein eine"), "fr": _set("le la les l un une"), "es": _set("el la los las un una"),
-    "it": _set("il lo la i gli le l un uno una"), "pt": _set("o a os as um uma"), "ru": _set(""),
+    "en": word_set("the a an"), "de": word_set("der die das ein eine"), "fr": word_set("le la les l un une"), "es": word_set("el la los las un una"),
+    "it": word_set("il lo la i gli le l un uno una"), "pt": word_set("o a os as um uma"), "ru": word_set(""),
 }  # fmt: skip
 """A sentence that begins with one of these is about somebody else."""
-PARTICLES: Final = frozenset(words("de du des la le von vom van der den ter da do dos das di del della"))
+PARTICLES: Final = word_set("de du des la le von vom van der den ter da do dos das di del della")
 """A name goes on after these."""
-RELATIONS: Final = frozenset(
-    words("tante onkel oma opa großmutter großvater vater mutter bruder schwester père mère frère sœur soeur oncle padre madre tío tía "
-          "zio zia nonno nonna irmã tio tia avô avó professeur maître profesor profesora professor professora maestro mestre")
-)  # fmt: skip
+RELATIONS: Final = word_set(
+    "tante onkel oma opa großmutter großvater vater mutter bruder schwester père mère frère sœur soeur oncle padre madre tío tía "
+    "zio zia nonno nonna irmã tio tia avô avó professeur maître profesor profesora professor professora maestro mestre"
+)
 """Somebody whom a particle follows after these titles is another one: la mère de Paul."""
 
 CHINESE_VERBS: Final = (
@@ -210,18 +206,18 @@ CHINESE_SOUNDS: Final = (
     "尼妮诺諾欧歐帕佩皮珀普奇乔喬切琼瓊瑞萨薩塞森莎什斯史丝絲思苏蘇索塔泰汤湯特图圖托瓦威维維温溫沃乌烏西希雅亚亞伊约約扎詹茨兹茲朱翰摩"
 )
 """Foreign names are written by their sounds with these."""
-CHINESE_NOBODY: Final = frozenset(
-    words("老师 老師 老板 老闆 老爷 老爺 老汉 老漢 老婆 老公 小姐 小孩 小伙 小鬼 小偷 小贩 小販 高兴 高興 安静 安靜 温和 溫和 方才 "
-          "何必 何况 何況 张开 張開 黄昏 黃昏 哈哈 许多 許多 "
-          "许久 許久 江湖 方丈 龙王 龍王 马夫 馬夫 特意 马车 馬車 何等 何处 何處 何时 何時 何故 何事 何方 何曾 曾经 曾經 胡乱 胡亂 严厉 嚴厲 严肃 嚴肅 夏天")
-)  # fmt: skip
+CHINESE_NOBODY: Final = word_set(
+    "老师 老師 老板 老闆 老爷 老爺 老汉 老漢 老婆 老公 小姐 小孩 小伙 小鬼 小偷 小贩 小販 高兴 高興 安静 安靜 温和 溫和 方才 "
+    "何必 何况 何況 张开 張開 黄昏 黃昏 哈哈 许多 許多 "
+    "许久 許久 江湖 方丈 龙王 龍王 马夫 馬夫 特意 马车 馬車 何等 何处 何處 何时 何時 何故 何事 何方 何曾 曾经 曾經 胡乱 胡亂 严厉 嚴厲 严肃 嚴肅 夏天"
+)
 
 JAPANESE_VERBS: Final = (
     "(?:言っ|言い|言う|云っ|いった|答え|こたえ|尋ね|訊ね|たずね|聞い|訊い|叫ん|叫び|囁い|ささやい"
     "|呟い|つぶやい|話し|怒鳴っ|頼ん|続け|返し|促し|告げ|問う|問い|笑っ)"
 )
 JAPANESE_TITLES: Final = "(?:さん|くん|君|ちゃん|様|さま|先生|殿|氏)"
-JAPANESE_NOBODY: Final = frozenset(
-    words("彼女 彼等 誰か 自分 少年 少女 老人 老婆 子供 医者 店員 女性 男性 青年 全員 相手 本人 一人 二人 三人 他人 皆 声 男 女 彼 "
-          "私 僕 俺 誰 母 父 兄 姉 弟 妹 王 娘 息子 夫 妻 客 店主 主人 警官 兵士 隊長 先生 生徒 学生")
-)  # fmt: skip
+JAPANESE_NOBODY: Final = word_set(
+    "彼女 彼等 誰か 自分 少年 少女 老人 老婆 子供 医者 店員 女性 男性 青年 全員 相手 本人 一人 二人 三人 他人 皆 声 男 女 彼 "
+    "私 僕 俺 誰 母 父 兄 姉 弟 妹 王 娘 息子 夫 妻 客 店主 主人 警官 兵士 隊長 先生 生徒 学生"
+)

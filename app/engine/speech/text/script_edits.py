@@ -13,7 +13,9 @@ from app.engine.speech.text.cast_tags import Tag, find_tags
 from app.engine.speech.text.script_marks import MARK
 from app.engine.speech.text.turns import ScriptPart
 
-WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|(?:(?![\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])[^\W_])+")
+UNPARTED: Final = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Chinese and Japanese put no blanks between words of these."""
+WORD: Final = re.compile(rf"[{UNPARTED}]|[^\W_{UNPARTED}]+")
 """It finds a word, or a character of a script that puts no blanks between words."""
 _ENDS: Final = re.compile(r"[.!?。！？\n]")
 _BLANKS: Final = re.compile(r"(?<=[ \n]) +")

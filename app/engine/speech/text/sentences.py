@@ -10,7 +10,7 @@ from typing import Final
 from app.engine.speech.text.german_figures import ARTICLES, OWN
 from app.engine.speech.text.german_figures import MONTHS as GERMAN_MONTHS
 from app.engine.speech.text.german_figures import STARTERS as GERMAN_STARTERS
-from app.engine.speech.text.numerals import words
+from app.engine.speech.text.numerals import word_set
 from app.engine.speech.text.spoken_forms import (
     AFTER_A_NAME,
     AFTER_AN_HOUR,
@@ -25,10 +25,10 @@ from app.engine.speech.text.spoken_forms import (
     TITLES,
 )
 
-_GERMAN_CUT: Final = frozenset(words("Hr Fr Frl Nr bzw vgl inkl evtl ggf"))
+_GERMAN_CUT: Final = word_set("Hr Fr Frl Nr bzw vgl inkl evtl ggf")
 """German words that are cut and go on, as they are written."""
 _GERMAN_BEFORE_A_NUMBER: Final = frozenset(("Abs", "Bd", "Kap", "ca", "Tel"))
-_PAIRS: Final = frozenset(words("zB zT dh ua uU id oÄ oä"))
+_PAIRS: Final = word_set("zB zT dh ua uU id oÄ oä")
 """Two letters, each with its stop: z. B., d. h., u. a."""
 _NTH: Final = re.compile(rf"(?:^|[ (\"'])(?!d(?:ie|as|es)$)(?:{ARTICLES}|{OWN})$", re.IGNORECASE)
 _ENGLISH_I: Final = re.compile(r"\bI am$")

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
+from app.engine.speech.text.numerals import word_set
 
 MONTHS: Final = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 SHORT_MONTHS: Final = {name[:3]: name for name in MONTHS if name != "May"} | {"Sept": "September"}
@@ -44,9 +41,9 @@ BARE: Final = {name: ABBREVIATIONS[name.lower()] for name in ("Mr", "Mrs", "Ms",
 }  # fmt: skip
 ENDING: Final = frozenset({"etc", "a.m", "p.m", "inc", "ltd", "jr", "sr", "co", "corp", "bros", "esq"})
 """These abbreviations may end a sentence, as initials may: their stop stays before a capital or the end."""
-SPELLED: Final = _words("ESPN HDMI IEEE NAACP NYPD OECD UCLA USAF USDA YMCA")
+SPELLED: Final = word_set("ESPN HDMI IEEE NAACP NYPD OECD UCLA USAF USDA YMCA")
 """These capitals are read by their letters although they are long and have a vowel."""
-SHORT_WORDS: Final = _words(
+SHORT_WORDS: Final = word_set(
     """A ACT ADD AGE AGO AIR ALL AM AN AND ANY ARE ARM ART AS ASK AT ATE AWAY BAD BAG BE BED BIG BOX BOY BUT BUY BY CAN CAR CAT CUP CUT DAD DAY
     DID DIE DO DOG DON DRY EAR EAT EGG END EYE FAR FAT FEW FIT FIX FLY FOR FUN GET GO GOD GOT GUN HAD HAS HAT HE HER HEY HI HIM HIS HIT HOT HOW
     ICE IF IN INTO IS IT ITS JOB JOY KEY KID LAW LEG LET LIE LOT LOW MAD MAN MAP MAY ME MEN MET MIX MOM MUM MY NET NEW NO NOR NOT NOW OF OFF OH
@@ -54,7 +51,7 @@ SHORT_WORDS: Final = _words(
     THE TIE TO TOO TOP TOY TRY TWO UP US USE VAN WAR WAS WAY WE WET WHO WHY WIN WON YES YET YOU"""
 )
 """These capitals of two or three letters are words. NASA and its like are words as well: they have a vowel and four letters."""
-SAID: Final = _words("AIDS PIN RAM ROM SIM GIF")
+SAID: Final = word_set("AIDS PIN RAM ROM SIM GIF")
 """These short capitals are read as a word though they are none."""
 SIGNS: Final = {
     "&": " and ", "+": " plus ", "=": " equals ", "@": " at ", "%": " percent ", "×": " times ", "÷": " divided by ", "±": " plus or minus ",
@@ -78,42 +75,44 @@ NUMBERED: Final = {
 PARTS: Final = {2: "half", 4: "quarter"}
 """These parts of a whole are not called by their ordinal."""
 PARTED: Final = (*range(2, 11), 12, 16, 20, 32, 64, 100, 1000)
-CARDINAL_BEFORE: Final = _words(
+CARDINAL_BEFORE: Final = word_set(
     """Act Apollo Appendix Article Book Bowl Chapter Class Division Episode Fantasy Figure Grade Level Mark Number Part Phase Rocky Scene Section Stage
     Step Table Tier Title Type Volume War Wars"""
 )
-ORDINAL_BEFORE: Final = _words(
+ORDINAL_BEFORE: Final = word_set(
     """Alexander Alfonso Benedict Catherine Charles Christian Clement Edward Elizabeth Ferdinand Francis Frederick George Gregory Gustav Henry Innocent
     Ivan James John Juan Leo Louis Mary Napoleon Nicholas Otto Paul Peter Philip Pius Ptolemy Ramses Richard Wilhelm William"""
 )
 """A Roman number counts what CARDINAL_BEFORE names; after these, it is that of a king or pope."""
-STARTERS: Final = _words(
+STARTERS: Final = word_set(
     """A After Although And As At Because Before But By Did Do Every For From Had Have He Her His How I If In Is It Its My No Nobody Not Now On Our
     Perhaps She So That The Their Then There These They This Those Though Was We Were What When Where Which While Who Why With Yes You Your"""
 )
 """After a single capital with a full stop, these begin a sentence and are no name."""
-TITLES: Final = _words(
+TITLES: Final = word_set(
     "mr mrs ms dr prof messrs mme mlle capt sgt lt gen rev hon gov sen col maj cpl adm cmdr supt e.g i.e vs viz cf mt approx"
 )
 """Whatever comes after these and their full stop, the sentence goes on."""
-DAYS_CUT: Final = _words("mon tue tues wed thu thur thurs fri sat sun")
+DAYS_CUT: Final = word_set("mon tue tues wed thu thur thurs fri sat sun")
 MONTHS_CUT: Final = frozenset(each.lower() for each in SHORT_MONTHS)
-BEFORE_A_NUMBER: Final = frozenset({*NUMBERED, *DAYS_CUT, *MONTHS_CUT}) | _words(
+BEFORE_A_NUMBER: Final = frozenset({*NUMBERED, *DAYS_CUT, *MONTHS_CUT}) | word_set(
     """vol par pt ed op est tel ext rm nr ft in lb lbs oz yd mi min mins h hr hrs gal qt st cwt qr qrs yds tbsp tsp deg
     fl bldg"""
 )
 """Before a number, it goes on."""
-STREETS: Final = _words("st ave rd blvd ln sq hwy")
+STREETS: Final = word_set("st ave rd blvd ln sq hwy")
 """After a name, within an address it goes on."""
-STATES: Final = _words(
+STATES: Final = word_set(
     """Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind Kan Ky La Mass Md Mich Minn Miss Mo Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt
     Wash Wis Wyo"""
 )
 """Before the five digits of a postal code, it goes on."""
-DEGREES: Final = _words("C F N S E W Celsius Fahrenheit")
+DEGREES: Final = word_set("C F N S E W Celsius Fahrenheit")
 """After "deg.", it goes on."""
-AFTER_AN_HOUR: Final = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday EST EDT CST PST GMT UTC BST ET PT CET") | {*MONTHS}
-AFTER_A_NAME: Final = _words("Ltd Inc Corp Jr Sr Esq LLC")
+AFTER_AN_HOUR: Final = frozenset(MONTHS) | word_set(
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday EST EDT CST PST GMT UTC BST ET PT CET"
+)
+AFTER_A_NAME: Final = word_set("Ltd Inc Corp Jr Sr Esq LLC")
 FOLDED: Final = str.maketrans({
     "ß": "ss", "æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "œ": "oe", "Œ": "Oe", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "Ð": "D", "Þ": "Th",
     "þ": "th", "ð": "th", "ı": "i", "−": "-", "–": "-",
