@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from app.engine.speech.text.spoken_forms import FRACTIONS, PARTED
+
 FIGURES: Final = "零一二三四五六七八九"
 TENS: Final = ("", "十", "百", "千")
 MYRIADS: Final = ("", "万", "亿", "万亿")
@@ -61,10 +63,20 @@ def _word_number(found: re.Match[str]) -> str:
     return f"{'负' if found['minus'] else ''}{said}{part}"
 
 
-_RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+def _word_fraction(found: re.Match[str]) -> str:
+    above, below = int(found["above"]), int(found["below"])
+    if below not in PARTED or above >= below:
+        return found[0]
+    return f"{cardinal(int(found['full'])) + '又' if found['full'] else ''}{cardinal(below)}分之{cardinal(above)}"
+
+
+_RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"(?<![\w.-])(\d{4})-(\d\d)-(\d\d)(?![\w-])"), lambda found: f"{found[1]}年{int(found[2])}月{int(found[3])}日"),
     (re.compile(r"(?<![\d.])(\d{4})(?= ?年)"), lambda found: figures(found[1])),
     (re.compile(r"(?<![\d.,])(?:1[3-9]\d{9}|0\d{2,3}-?\d{7,8})(?![\d.,]\d|\d|[元美人])"), lambda found: figures(found[0].replace("-", ""))),
+    (re.compile(r"第 ?(\d{1,4})/(\d{1,4}) ?([页頁章节節回部卷集幕册篇])"), r"第\1\3，共\2\3"),
+    (re.compile(r"([页頁]码?[:：]? ?)(\d{1,4})/(\d{1,4})(?![\d/])"), r"\1\2，共\3页"),
+    (re.compile(r" ?(?:(?<![\d.,/-])(?P<full>\d{1,6}) )?(?<![\dA-Za-z.,/-])(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/]| ?[日号號])"), _word_fraction),
     (re.compile(rf"(?<![\d.,:：第/-])2(?= ?(?:{_COUNTED}))"), lambda _: "两"),
     (re.compile(r"(?<![\d.:])(\d{1,2})[:：]([0-5]\d)(?![\d:])"), lambda found: _word_clock(int(found[1]), int(found[2]))),
     (re.compile(rf"{_NUMBER} ?[%％]"), lambda found: f"百分之{_word_number(found)}"),
@@ -81,6 +93,7 @@ def _word_clock(hour: int, minute: int) -> str:
 
 def write_chinese(text: str) -> str:
     """Return a text with its figures and signs in Chinese words."""
+    text = text.translate(FRACTIONS)
     for pattern, said in _RULES:
         text = pattern.sub(said, text)
     return text

@@ -11,10 +11,14 @@ from typing import Final
 
 from app.engine.speech.text import german_figures
 from app.engine.speech.text.numerals import word_large, words
+from app.engine.speech.text.spoken_forms import FRACTIONS
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 LIMIT: Final = 10**12
 """A longer number is read figure by figure."""
+_DECIMALS: Final = {"1/2": "5", "1/4": "25", "3/4": "75"}
+_FEMININE: Final = re.compile(r" \w{1,30}as?\b")
+"""Half of something is called otherwise before such a noun in Spanish, Portuguese and Italian."""
 _WHOLE: Final = r"\d{1,3}(?:[. \u00a0\u202f']\d{3}){1,5}+(?![\d.]\d)|\d{1,40}+"
 _PARTED: Final = rf"(?P<whole>{_WHOLE})(?:[,.](?P<part>\d{{1,20}}+))?+"
 _AMOUNT: Final = rf"(?<![\w.,])(?P<minus>-)?{_PARTED}"
@@ -42,6 +46,13 @@ class Language:
     """Abbreviations stand here as they are written, with their stops."""
     signs: Mapping[str, str]
     fractions: Mapping[str, str]
+    mixed: Callable[[str, str], str]
+    """It joins a whole number and a fraction."""
+    counted: str
+    """A fraction after one of these nouns is none: one page of two."""
+    several: str
+    """After one of these, it is two of them."""
+    of: str
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -59,6 +70,7 @@ def write_figures(text: str, language: str) -> str:
     row = LANGUAGES.get(language)
     if row is None:
         return text
+    text = text.translate(FRACTIONS)
     for pattern, said in _list_rules(language):
         text = pattern.sub(said, text)
     for sign, word in row.signs.items():
@@ -120,15 +132,34 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
         words = _word_number(row, found["whole"], found["part"])
         return f"{row.minus} {words}" if found["minus"] else words
 
+    def word_mixed(found: re.Match[str]) -> str:
+        part, whole = row.fractions[found["part"]], found["whole"]
+        said = row.mixed(row.cardinal(int(whole)), part) if whole else part
+        return f"{said[:-1]}a" if said.endswith(("medio", "meio", "mezzo")) and _FEMININE.match(found.string, found.end()) else said
+
+    amount = rf"(?<![\w./])(?<!\d )(?:(?P<whole>\d{{1,6}})[ \u00a0])?(?P<part>{'|'.join(row.fractions)})(?![\w/])"
     return (
+        (
+            re.compile(rf"\b({row.counted}) (\d{{1,4}})/(\d{{1,3}})(?![\w/])", re.IGNORECASE),
+            lambda found: f"{found[1]} {found[2]} {row.of} {found[3]}" if int(found[2]) <= int(found[3]) else found[0],
+        ),
+        (
+            re.compile(rf"\b({row.several}) (\d{{1,4}})/(\d{{1,4}})(?![\w/])", re.IGNORECASE),
+            lambda found: f"{found[1]} {found[2]} {row.signs['&']} {found[3]}",
+        ),
+        (
+            re.compile(rf"{amount}[ \u00a0]?(?P<unit>{units})(?!\w)"),
+            lambda found: (
+                f"{found['whole'] or 0},{_DECIMALS[found['part']]} {found['unit']}"
+                if found["part"] in _DECIMALS
+                else f"{word_mixed(found)} {row.units[found['unit']][1]}"
+            ),
+        ),
+        (re.compile(amount), word_mixed),
         *row.own,
         (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
         (re.compile(r"(?<![\w./])(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})(?![\w/])"), word_date),
         (re.compile(r"(?<![\w./-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w/-])"), word_date),
-        (
-            re.compile(rf"(?<![\w./])(?<!\d )(?:{'|'.join(row.fractions)})(?![\w/])(?! ?(?:{units})(?!\w))"),
-            lambda found: row.fractions[found[0]],
-        ),
         (re.compile(r"(?<![\w:,])(\d{1,2})(?::| ?h ?(?=\d\d))(\d{2})(?: Uhr\b| ?h\b)?(?![\w:])"), word_clock),
         (re.compile(rf"{_AMOUNT} ?(?P<sign>[{signs}])"), word_money),
         (re.compile(rf"(?P<minus>-)?(?P<sign>[{signs}]) ?{_PARTED}"), word_money),
@@ -332,6 +363,9 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
         fractions={"1/2": "ein halb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel"},
+        mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
+        counted="Seite|S\\.|Blatt|Teil|Kapitel|Kap\\.|Band|Bd\\.|Buch|Akt|Szene|Abschnitt|Folge|Folie|Lektion|Schritt|Stufe|CD",
+        several="Seiten|Teile|Bände|Folgen|Akte|Szenen", of="von",
     ),
     "es": Language(
         spanish, words("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
@@ -344,6 +378,8 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "EE. UU.": "Estados Unidos", "n.º": "número", "núm.": "número", "Ud.": "usted", "Uds.": "ustedes"},
         {"&": "y", "+": "más", "=": "igual a", "@": "arroba"}, count=lambda value: _before_noun(spanish(value)), first="uno", hours=_spanish_hours,
         fractions={"1/2": "medio", "1/3": "un tercio", "2/3": "dos tercios", "1/4": "un cuarto", "3/4": "tres cuartos"},
+        mixed=lambda whole, part: f"{whole} y {part}", of="de", several="páginas|partes|capítulos|tomos|escenas|episodios",
+        counted="página|pág\\.|hoja|parte|capítulo|cap\\.|tomo|libro|acto|escena|sección|episodio|lección|paso|nivel|CD",
     ),
     "fr": Language(
         french, words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
@@ -356,6 +392,9 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "n°": "numéro", "c.-à-d.": "c'est-à-dire", "av. J.-C.": "avant Jésus-Christ"},
         {"&": "et", "+": "plus", "=": "égale", "@": "arobase"}, first="premier", hours=_french_hours,
         fractions={"1/2": "un demi", "1/3": "un tiers", "2/3": "deux tiers", "1/4": "un quart", "3/4": "trois quarts"},
+        mixed=lambda whole, part: f"{whole} et {part.removeprefix('un ') if part == 'un demi' else part}", of="sur",
+        several="pages|parties|chapitres|tomes|scènes|épisodes",
+        counted="page|p\\.|feuille|partie|chapitre|chap\\.|tome|livre|acte|scène|section|épisode|leçon|étape|niveau|CD",
     ),
     "it": Language(
         italian, words("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
@@ -369,6 +408,8 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"&": "e", "+": "più", "=": "uguale a", "@": "chiocciola"}, count=lambda value: "un" if value == 1 else italian(value), first="primo",
         hours=lambda value: "una" if value == 1 else italian(value),
         fractions={"1/2": "mezzo", "1/3": "un terzo", "2/3": "due terzi", "1/4": "un quarto", "3/4": "tre quarti"},
+        mixed=lambda whole, part: f"{whole} e {part}", of="di", several="pagine|parti|capitoli|volumi|scene|puntate",
+        counted="pagina|pag\\.|foglio|parte|capitolo|cap\\.|volume|libro|atto|scena|sezione|puntata|lezione|passo|livello|CD",
     ),
     "pt": Language(
         portuguese, words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
@@ -381,5 +422,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "EUA": "Estados Unidos"},
         {"&": "e", "+": "mais", "=": "igual a", "@": "arroba"}, first="primeiro", hours=_portuguese_hours,
         fractions={"1/2": "meio", "1/3": "um terço", "2/3": "dois terços", "1/4": "um quarto", "3/4": "três quartos"},
+        mixed=lambda whole, part: f"{whole} e {part}", of="de", several="páginas|partes|capítulos|volumes|cenas|episódios",
+        counted="página|pág\\.|folha|parte|capítulo|cap\\.|volume|livro|ato|cena|seção|secção|episódio|lição|passo|nível|CD",
     ),
 }  # fmt: skip

@@ -107,6 +107,11 @@ def fraction(found: re.Match[str]) -> str:
     return f"{mixed}{numerals.cardinal(above)} {part if above == 1 else 'halves' if below == 2 else part + 's'}"
 
 
+def part_of(found: re.Match[str]) -> str:
+    """Read page 1/2: page one of two."""
+    return f"{found[1]} {found[2]} of {found[3]}" if int(found[2]) <= int(found[3]) else f"{found[1]} {found[2]}, {found[3]}"
+
+
 def telephone(found: re.Match[str]) -> str:
     return ", ".join(numerals.figures(part) for group in found.groups() if group for part in re.split("[ -]", group))
 

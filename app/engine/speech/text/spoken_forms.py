@@ -75,6 +75,10 @@ NUMBERED: Final = {
 PARTS: Final = {2: "half", 4: "quarter"}
 """These parts of a whole are not called by their ordinal."""
 PARTED: Final = (*range(2, 11), 12, 16, 20, 32, 64, 100, 1000)
+FRACTIONS: Final = str.maketrans({"½": " 1/2", "⅓": " 1/3", "⅔": " 2/3", "¼": " 1/4", "¾": " 3/4"})
+COUNTED: Final = r"page|p\.|sheet|slide|part|chapter|ch\.|volume|vol\.|book|act|scene|section|episode|lesson|step|level|disc|CD"
+"""After one of these, 1/2 is no fraction: one of two."""
+SEVERAL: Final = r"pages|pp\.|parts|chapters|volumes|acts|scenes|episodes"
 CARDINAL_BEFORE: Final = word_set(
     """Act Apollo Appendix Article Book Bowl Chapter Class Division Episode Fantasy Figure Grade Level Mark Number Part Phase Rocky Scene Section Stage
     Step Table Tier Title Type Volume War Wars"""

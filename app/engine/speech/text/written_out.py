@@ -53,7 +53,9 @@ _HALF_DAY = re.compile(r"\b(\d{1,2}) ?([ap])(?:m\b|\.m\b\.?)", re.IGNORECASE)
 _SHORT_MONTH = re.compile(rf"\b({'|'.join(forms.SHORT_MONTHS)})\b\.?(?= \d)")
 _MONTH_DAY = re.compile(rf"\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?")
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)? ({_MONTH})\b(?:,? (\d{{4}})\b)?")
-_FRACTION = re.compile(r"\b(?:(\d{1,6}) )?(\d{1,3})/(\d{1,4})\b(?!/)")
+_PART_OF = re.compile(rf"\b({forms.COUNTED}) (\d{{1,4}})/(\d{{1,3}})\b(?!/)", re.IGNORECASE)
+_SEVERAL = re.compile(rf"\b({forms.SEVERAL}) (\d{{1,4}})/(\d{{1,4}})\b(?!/)", re.IGNORECASE)
+_FRACTION = re.compile(r"\b(?:(\d{1,3}(?:,\d{3}){1,4}+|\d{1,6}) )?(\d{1,3})/(\d{1,4})\b(?!/)")
 _DECADE = re.compile(r"'?\b(\d{1,3}0)s\b")
 _ORDINAL = re.compile(r"\b(\d{1,15})(?:st|nd|rd|th)\b")
 _VERSION = re.compile(r"\b\d{1,9}(?:\.\d{1,9}){2,8}+(?![\w.]\w)")
@@ -115,6 +117,8 @@ _FIGURE_RULES: Final[_Rules] = (
     (_SHORT_MONTH, lambda found: forms.SHORT_MONTHS[found[1]]),
     (_MONTH_DAY, said_matches.month_day),
     (_DAY_MONTH, said_matches.day_month),
+    (_PART_OF, said_matches.part_of),
+    (_SEVERAL, r"\1 \2 and \3"),
     (_FRACTION, said_matches.fraction),
     (_DECADE, said_matches.decade),
     (_ORDINAL, said_matches.ordinal),

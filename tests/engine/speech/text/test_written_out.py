@@ -60,6 +60,8 @@ from app.engine.speech.text.written_out import can_read, write_out
          "nineteen twenty by one thousand eighty"),
         ("\u215b tsp, 1\u215b, 10\u00b2, 7 \u2260 8, 20 m\u00b2", "one eighth teaspoon, one and one eighth, ten squared, seven is not eight, "
          "twenty square meters"),
+        ("Page 1/2, pages 3/4, p. 3/4, Chapter 12/3, 1,000 1/2", "Page one of two, pages three and four, page three of four, Chapter twelve, three, "
+         "one thousand and one half"),
         ("24/7, 9/11, 3/16", "twenty four seven, nine eleven, three sixteenths"),
         ("5 km/h and 1 m/s", "five kilometers per hour and one meter per second"),
         ("Hmmm, mmm. Shhh!", "hum, um. shush!"),
