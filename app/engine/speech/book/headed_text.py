@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.engine.speech.book.book import Book, Chapter, finish_book
+from app.engine.speech.book.book import TITLE_MOST, Book, Chapter, finish_book
+from app.engine.speech.text.chapter_names import CHAPTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,9 @@ class Line:
     """Headings have levels from 1, the largest; a paragraph has 0."""
 
 
+_CONTENTS: Final = frozenset(
+    ("contents", "inhalt", "inhaltsverzeichnis", "sommaire", "\u00edndice", "indice", "\u76ee\u5f55", "\u76ee\u6b21")
+)
 NOTHING_TOLD: Final = Book(())
 
 
@@ -25,16 +29,67 @@ def cut_at_headings(lines: list[Line], told: Book = NOTHING_TOLD) -> Book:
     that stands alone above them is the book's title."""
     counts = Counter(line.level for line in lines if line.level and line.text)
     level = next((each for each in sorted(counts) if counts[each] > 1), min(counts, default=0))
-    title = next((line.text for line in lines if 0 < line.level < level and line.text), "")
-    return finish_book(replace(told, title=told.title or title), _list_chapters(lines, level))
+    title = next((line.text for line in lines if 0 < line.level < level and line.text and not CHAPTER.fullmatch(line.text)), "")
+    book = replace(told, title=told.title or title)
+    name = book.title.casefold()
+    titled = (each for each in _list_sections(lines, level) if each.texts or not (name and each.title.casefold().startswith(name)))
+    return finish_book(book, _list_chapters([*titled]))
 
 
-def _list_chapters(lines: list[Line], level: int) -> Iterator[Chapter]:
-    title, texts = "", list[str]()
+@dataclass(slots=True)
+class _Section:
+    title: str
+    texts: list[str] = field(default_factory=list)
+
+
+def _list_sections(lines: list[Line], level: int) -> list[_Section]:
+    found = [_Section("")]
     for line in lines:
         if 0 < line.level <= level and line.text:
-            yield Chapter(title, "\n\n".join(texts))
-            title, texts = line.text, []
+            found.append(_Section(line.text))
         elif line.text:
-            texts.append(line.text)
-    yield Chapter(title, "\n\n".join(texts))
+            found[-1].texts.append(line.text)
+    return found
+
+
+def _list_chapters(sections: list[_Section]) -> Iterator[Chapter]:
+    """Yield chapters. Headings without a text of their own, as PART ONE before CHAPTER 1, are said with the next one's; those of a list of contents,
+    whose words come again, are not."""
+    left = Counter(_bare(each.title) for each in sections)
+    waiting: list[str] = []
+    for each in sections:
+        left[_bare(each.title)] -= 1
+        waiting += [each.title] if each.title else []
+        if each.texts:
+            yield from _join(_without_contents(waiting, left), "\n\n".join(each.texts))
+            waiting = []
+    if waiting:
+        yield from _join(waiting, "")
+
+
+def _without_contents(titles: list[str], later: Counter[str]) -> list[str]:
+    """Leave out headings before the last one that make a list of contents."""
+    within = Counter(map(_bare, titles))
+    for place, title in enumerate(titles[:-1]):
+        bare = _bare(title)
+        within[bare] -= 1
+        if not (bare in _CONTENTS or (len(titles) > 2 and within[bare] + later[bare])):
+            return titles[place:]
+    return titles[-1:]
+
+
+def _bare(title: str) -> str:
+    """Return what is the same in a heading and in its line of a list of contents, which leads by dots to the number of a page."""
+    words = title.rstrip("0123456789").rstrip()
+    return (words.rstrip(" .\u2026\u00b7") if words.endswith(("..", "\u2026", "\u00b7")) else title).casefold()
+
+
+def _join(titles: list[str], text: str) -> Iterator[Chapter]:
+    """Yield a chapter with all these titles; before it, those for which one line has no room."""
+    joined = ""
+    for title in titles:
+        if joined and len(joined) + len(title) + len(". ") > TITLE_MOST:
+            yield Chapter(joined, joined)
+            joined = ""
+        joined = f"{joined.rstrip('.:')}. {title}" if joined else title
+    yield Chapter(joined, text or joined)

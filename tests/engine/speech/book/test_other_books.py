@@ -125,6 +125,26 @@ def test_chapters_are_found_in_many_languages(titles: tuple[str, str], tmp_path:
     assert [(each.title, each.text) for each in read(tmp_path, words).chapters] == [(titles[0], "It left."), (titles[1], "It came.")]
 
 
+@pytest.mark.parametrize(
+    ("words", "titles"),
+    [
+        ("PART ONE\n\nCHAPTER 1\n\nIt left.\n\nPART TWO\n\nCHAPTER 1\n\nIt came.", ["PART ONE. CHAPTER 1", "PART TWO. CHAPTER 1"]),
+        ("BOOK I\n\nPart 1\n\nChapter 1\n\nIt left.\n\nBOOK II\n\nPart 1\n\nChapter 1\n\nIt came.",
+         ["BOOK I. Part 1. Chapter 1", "BOOK II. Part 1. Chapter 1"]),
+        ("BOOK I\n\nIt is told.\n\nPart 1\n\nChapter 1\n\nIt left.\n\nPart 1\n\nChapter 2\n\nIt came.", ["BOOK I", "Part 1. Chapter 1", "Part 1. Chapter 2"]),
+        ("# The Ferry\n\n## Part One:\n\n## The Wind\n\nIt left.\n\n## The End", ["Part One. The Wind", "The End"]),
+        ("# Part One\n\n## The Wind\n\nIt left.\n\n## The Rain\n\nIt came.", ["Part One. The Wind", "The Rain"]),
+        ("---\ntitle: The Sea\n---\n# The Ferry\n\n## One\n\nIt left.\n\n## Two\n\nIt came.", ["The Ferry. One", "Two"]),
+        ("---\ntitle: The Sea\n---\n# The Sea, by A. Writer\n\n## One\n\nIt left.\n\n## Two\n\nIt came.", ["One", "Two"]),
+        ("目录\n\n第一部\n第一章 风..... 3\n第二章 雨\n第一部\n第一章 风\n风来了\u3002\n第二章 雨\n下雨了\u3002", ["", "第一部. 第一章 风", "第二章 雨"]),
+        ("Contents\n\nChapter 1\n\nChapter 2\n\nChapter 1\n\nIt left.\n\nChapter 2\n\nIt came.", ["Chapter 1", "Chapter 2"]),
+        (f"# {'One ' * 25}\n\n# {'Two ' * 10}\n\nIt left.", [("One " * 25).strip(), ("Two " * 10).strip()]),
+    ],
+)  # fmt: skip
+def test_headings_without_a_text_are_said_with_the_next(words: str, titles: list[str], tmp_path: Path) -> None:
+    assert [each.title for each in read(tmp_path, words).chapters] == titles
+
+
 def test_in_chinese_no_blank_line_is_needed(tmp_path: Path) -> None:
     words = "第一章渡轮\n\u3000\u3000风来了\u3002\n第二章\n\u3000\u3000第一部电影\n\u3000\u3000下雨了\u3002"
     assert [(each.title, len(each.text.split("\n"))) for each in read(tmp_path, words).chapters] == [("第一章渡轮", 1), ("第二章", 2)]
