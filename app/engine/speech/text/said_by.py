@@ -12,7 +12,7 @@ from typing import Final
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
 from app.engine.speech.text.likely_language import LOOKED_AT, choose_language
 from app.engine.speech.text.named_speakers import Edit
-from app.engine.speech.text.said_clauses import DASHES, EASTERN, STOPS, is_alone, list_known, read_clauses, read_dashed
+from app.engine.speech.text.said_clauses import DASHES, EASTERN, STOPS, is_alone, list_known, read_clauses, read_dashed, read_gesture
 from app.engine.speech.text.said_words import PARTICLES, SAYINGS
 
 _CLOSED_BY: Final = {"“": "”", '"': '"', "«": "»", "»": "«", "‹": "›", "›": "‹", "「": "」", "『": "』", "‚": "‘"}
@@ -154,6 +154,9 @@ def _name_in(language: str, lines: list[str]) -> list[list[_Speech]]:
         known = list_known(language, {each.name for each in chain(*speeches) if each.name})
     _join(speeches)
     for line in speeches:
+        for each in line[:1]:
+            if each.name is None and each.free:
+                each.name = read_gesture(language, each.before, each.after, known)
         _share(language, line, known)
     _join(speeches)
     return speeches

@@ -10,6 +10,8 @@ from app.engine.speech.text.cast_tags import may_be_name
 from app.engine.speech.text.said_words import (
     ADDRESSING,
     ARTICLES,
+    BODILY,
+    BODY,
     CHINESE_FAMILY,
     CHINESE_HOW,
     CHINESE_NOBODY,
@@ -18,6 +20,8 @@ from app.engine.speech.text.said_words import (
     CHINESE_SURNAMES,
     CHINESE_TITLES,
     CHINESE_VERBS,
+    CLAUSES,
+    GESTURES,
     JAPANESE_NOBODY,
     JAPANESE_TITLES,
     JAPANESE_VERBS,
@@ -34,6 +38,8 @@ STOPS: Final = frozenset(".!?…")
 _BEFORE_SAYING: Final = DASHES | frozenset(",!?…")
 """In a line that begins with a dash, who speaks is told after one of these."""
 _GENITIVE: Final = ("'s", "’s", "s'", "s’")
+GESTURE_MOST: Final = 6
+"""A gesture takes so many words behind its verb: shook her head."""
 _NAMED_MOST: Final = 2
 """So many words of a name are taken, besides titles."""
 
@@ -74,6 +80,27 @@ def list_known(language: str, names: Collection[str]) -> frozenset[str]:
     """Return these names, and the words of each without its titles and particles."""
     unnamed = PARTICLES | (SAYINGS[language].titles if language in SAYINGS else frozenset[str]())
     return frozenset((*names, *(word for name in names for word in name.split() if word.lower().rstrip(".") not in unnamed)))
+
+
+def read_gesture(language: str, before: str, after: str, known: Collection[str]) -> str | None:
+    """Return who says a quote by the sentence before it, in which this one smiles or nods: Anna smiled. “Yes.” None where somebody else is in it, or
+    begins the sentence behind the quote."""
+    if language not in SAYINGS:
+        return None
+    row, told = SAYINGS[language], WORD.findall(before.rstrip("".join(STOPS) + " "))
+    words = find_last_sentence(row, told)
+    name, at = read_name(row, words, 0)
+    gesture = _skip(row, words, at)
+    rest = [word.lower() for word in words[gesture + 1 :]]
+    if name not in known or not {*words[gesture : gesture + 1]} & GESTURES[language] or len(rest) > GESTURE_MOST:
+        return None
+    if words[gesture] in BODILY and BODY.isdisjoint(rest):
+        return None
+    others = CLAUSES | row.pronouns | row.ands | row.verbs | GESTURES[language] | {","}
+    follows = WORD.findall(after)[:1]
+    somebody = any(_is_name(row, word) and word not in name.split() for word in follows) or {*map(str.lower, follows)} & ARTICLES[language]
+    named = any(word in known or (language != "de" and _is_name(row, word)) for word in words[gesture + 1 :])
+    return None if named or somebody or not others.isdisjoint(rest) else name
 
 
 def is_alone(language: str, told: str, name: str, known: Collection[str], begins: bool) -> bool:

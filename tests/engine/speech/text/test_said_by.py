@@ -137,6 +137,29 @@ def test_a_quote_after_somebody_else_is_not_given_to_whoever_spoke_before(text: 
     assert find_answers(text) == answer
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Anna smiled, and the door opened. “Hello!”",
+        "Anna smiled as the door opened. “Hello!”",
+        "Anna smiled at Carl. “Hello!”",
+        "Anna smiled “Hello!”",
+        "Anna smiled. “Hello,” said a man.",
+        "Anna smiled. “Hello!” The man waved.",
+        "Anna shook the child. “Hello?”",
+        "Anna waited. “Hello?”",
+        "Anna nodded to whoever stood there at the open door. “Hello!”",
+        "Anna’s brother nodded. “Hello!”",
+        "Carl nodded. “Hello!”",
+        "“Well?” asked Ben. Anna smiled. “Hello!”",
+    ],
+)
+def test_a_gesture_that_is_not_whoever_speaks_alone_gives_no_name(told: str) -> None:
+    story = "“Go,” said Ben. “Now,” said Anna.\n"
+    assert find_answers(story + "Anna slowly shook her head. “Hello!”") == "Ben:Go Anna:Now Anna:Hello"
+    assert "Hello" not in find_answers(story + told)
+
+
 def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     """Also before a quote without a comma, and after the quotes and dashes of any language."""
     own = (

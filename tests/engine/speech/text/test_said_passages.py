@@ -33,6 +33,10 @@ PASSAGES: dict[str, list[tuple[str, str]]] = {
         ("“Hello.” “Hello,” said Ben.", "Ben:Hello"),
         ("Then said Anna, “Let us go.” And Ben replied, “Yes.”", "Anna:Let Ben:Yes"),
         ("—Yes, said Anna.\n—No, Ben answered.", "Anna:Yes Ben:No"),
+        ("“Come,” said Anna.\nAnna smiled. “Yes.” She sat down. “I will wait.”", "Anna:Come Anna:Yes Anna:I"),
+        ("“Go,” said Ben. “Now,” said Anna.\nBen slowly shook his head. “No.”", "Ben:Go Anna:Now Ben:No"),
+        ("“Go,” said Ben. “Now,” said Anna.\nAnna knocked. “Come in.”\nAnna waited for an answer. “Never.”", "Ben:Go Anna:Now"),
+        ("“Go,” said Ben. “Now,” said Anna.\nAnna sighed as Ben frowned. “Never.”\nAnna nodded. “Yes?” The man laughed.", "Ben:Go Anna:Now Anna:Yes"),
     ],
     "de": [
         ("„Komm herein“, sagte Anna. „Es ist kalt.“", "Anna:Komm Anna:Es"),
@@ -47,6 +51,9 @@ PASSAGES: dict[str, list[tuple[str, str]]] = {
         ("„Es war einmal ein König.\n„Er hatte drei Söhne“, erzählte Anna.", "Anna:Es Anna:Er"),
         ("Anna stellte die Tasse ab und sagte: „Gut.“ „Gut“, murmelte Ben.", "Anna:Gut Ben:Gut"),
         ("‚Ja‘, sagte Anna leise. ‚Ich weiß.‘", "Anna:Ja Anna:Ich"),
+        ("„Komm“, sagte Anna. „Ja“, rief Ben.\nAnna lächelte. „Gut.“", "Anna:Komm Ben:Ja Anna:Gut"),
+        ("„Komm“, sagte Anna. „Ja“, rief Ben.\nAnna nickte, doch Tom schüttelte den Kopf. „Nein.“\nBen seufzte leise. „Nie.“",
+         "Anna:Komm Ben:Ja Tom:Nein Ben:Nie"),
     ],
     "fr": [
         ("« Entrez », dit Anna. « Merci », répondit Paul.", "Anna:Entrez Paul:Merci"),
@@ -57,6 +64,7 @@ PASSAGES: dict[str, list[tuple[str, str]]] = {
         ("— Allons, dit d’Artagnan, je suis prêt.\n— Moi aussi, dit madame Bovary en souriant.", "D’Artagnan:Allons D’Artagnan:je Madame Bovary:Moi"),
         ("Alors Paul dit : « C’est fini. » Il sortit.\nAnna répondit :\n— Enfin.", "Paul:C Anna:Enfin"),
         ("— Il est tard, dit Anna, qui se levait.\n— Je sais, murmura le petit Paul.", "Anna:Il Paul:Je"),
+        ("« Viens », dit Anna. « Non », répondit Paul.\nAnna haussa les épaules. « Tant pis. »", "Anna:Viens Paul:Non Anna:Tant"),
     ],
     "es": [
         ("—Sí —dijo Ana—. Ya voy.\n—Bien —contestó Luis.", "Ana:Sí Ana:Ya Luis:Bien"),
@@ -65,6 +73,7 @@ PASSAGES: dict[str, list[tuple[str, str]]] = {
         ("—No —dijo él.\n—Sí —dijo ella—. Claro.\n—Calla —gritó el viejo.", ""),
         ("Ana preguntó a Luis: «¿Vienes?». Entonces Luis dijo: «No».", "Ana:Vienes Luis:No"),
         ("—Vamos —dijo Ana sonriendo—, que es tarde.\n—Ya —murmuró Luis, y salió.", "Ana:Vamos Ana:que Luis:Ya"),
+        ("«Ven», dijo Ana. «No», respondió Luis.\nLuis se encogió de hombros. «Ya verás.»", "Ana:Ven Luis:No Luis:Ya"),
     ],
     "it": [
         ("«Vieni», disse Anna. «No», rispose Marco.", "Anna:Vieni Marco:No"),
@@ -72,6 +81,7 @@ PASSAGES: dict[str, list[tuple[str, str]]] = {
         ("“Chi è?” chiese don Abbondio. “Sono io” gli rispose la signora Rossi.", "Don Abbondio:Chi Signora Rossi:Sono"),
         ("«Sì», disse lui. «No», disse lei. «Forse», disse il vecchio.", ""),
         ("Marco disse ad Anna: «Andiamo.» Poi Anna rispose: «Dove?»", "Marco:Andiamo Anna:Dove"),
+        ("«Vieni», disse Anna. «No», rispose Marco.\nMarco scosse la testa. «Mai.»", "Anna:Vieni Marco:No Marco:Mai"),
     ],
     "pt": [
         ("— Sim — disse Ana. — Já vou.\n— Está bem — respondeu o João.", "Ana:Sim Ana:Já João:Está"),
@@ -84,6 +94,7 @@ PASSAGES: dict[str, list[tuple[str, str]]] = {
         ("— Да, — сказала Анна. — Я иду.\n— Хорошо, — ответил Иван Петрович.", "Анна:Да Анна:Я Иван Петрович:Хорошо"),
         ("— Нет, — сказал он.\n— Да, — сказала она.\n— Молчи! — крикнул старик.", ""),
         ("Анна спросила: «Кто там?» Иван ответил: «Я».", "Анна:Кто Иван:Я"),
+        ("— Да, — сказала Анна.\nАнна улыбнулась. «Хорошо.»", "Анна:Да Анна:Хорошо"),
     ],
     "zh": [
         ("李雷说：“你好。”韩梅梅问：“你去哪儿？”", "李雷:你好 韩梅梅:你去哪儿"),
@@ -117,7 +128,7 @@ def test_no_quote_gets_a_wrong_name(language: str) -> None:
 
 
 def test_most_passages_are_right() -> None:
-    """Seven need a name that nothing else in so short a text shows to be one, and stay the narrator's."""
+    """Nine need more than so short a text shows, as that a word is a name, and stay the narrator's."""
     passages = [*chain(*PASSAGES.values())]
     wrong = [text for text, answer in passages if find_answers(text) != answer]
-    assert len(passages) == 70 and len(wrong) <= 7, wrong
+    assert len(passages) == 80 and len(wrong) <= 9, wrong
