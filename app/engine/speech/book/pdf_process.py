@@ -12,6 +12,12 @@ from app.engine.speech.book.book import CHAPTERS_MOST, LETTERS_MOST
 
 PAGES_MOST: Final = 10_000
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
+RAISED, LOWERED = "\ue000", "\ue001"
+"""Small raised signs, as the number of a note, stand between these."""
+_OWN: Final = str.maketrans(dict.fromkeys((RAISED, LOWERED)))
+SIGN: Final = re.compile(r"\s*+(\d{1,3}|[*\u2020\u2021\u00a7]{1,3}|[\u2460-\u2473])\s*+")
+SMALLER: Final = 0.8
+"""A raised sign is smaller than its line by this factor."""
 Line = tuple[str, float, float, float]
 """A line holds its words, the size of the letters, and where they begin, from the left and from below."""
 
@@ -58,21 +64,32 @@ def read(file: IO[bytes]) -> dict[str, Any]:
 def _list_lines(page: Any) -> Iterator[Line]:
     made: list[tuple[str, Any, Any, float]] = []
     page.extract_text(visitor_text=lambda words, outer, inner, _font, size: made.append((words, outer, inner, size)))
-    words, places = "", list[tuple[int, float, float, float]]()
+    bits = list[tuple[str, float, float, float]]()
     for text, outer, inner, size in (*made, ("\n", (1, 0, 0, 1, 0, 0), (1, 0, 0, 1, 0, 0), 0)):
-        for place, bit in enumerate(text.split("\n")):
-            if place and words.strip():
-                _, *where = max(places)  # what most of its letters say
-                left, low = places[0][2:]
-                yield _CONTROLS.sub("", words).strip(), round(where[0], 1), round(left, 1), round(low, 1)
+        for place, bit in enumerate(text.translate(_OWN).split("\n")):
+            if place and bits:
+                yield _join(bits)
             if place:
-                words, places = "", []
+                bits = []
             if bit.strip():
                 across, up = inner[4], inner[5]
                 left, low = across * outer[0] + up * outer[2] + outer[4], across * outer[1] + up * outer[3] + outer[5]
                 grown = abs((outer[0] * outer[3] - outer[1] * outer[2]) * (inner[0] * inner[3] - inner[1] * inner[2])) ** 0.5
-                places.append((len(bit), float(size * grown), float(left), float(low)))
-            words += bit
+                bits.append((bit, float(size * grown), float(left), float(low)))
+            elif bits:
+                bits.append((bit, *bits[-1][1:]))
+
+
+def _join(bits: list[Line]) -> Line:
+    """Return the line that these make, with the size and place of most of its letters."""
+    _, size, _, base = max(bits, key=lambda each: len(each[0].strip()))
+    words = list[str]()
+    for bit, own, _, low in bits:
+        sign = SIGN.fullmatch(bit) if own < SMALLER * size and low > base else None
+        if sign and words:
+            words[-1] = words[-1].rstrip()
+        words.append(f"{RAISED}{sign[1]}{LOWERED}" if sign else bit)
+    return _CONTROLS.sub("", "".join(words)).strip(), round(size, 1), round(bits[0][2], 1), round(base, 1)
 
 
 def _list_contents(reader: Any, entries: Any, level: int) -> Iterator[tuple[int, str, int, float | None]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import statistics
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 from app.engine.speech.book.headed_text import Line
+from app.engine.speech.book.pdf_process import LOWERED, RAISED, SIGN, SMALLER
 from app.engine.speech.text.chapter_names import CHAPTER
 
 OFTEN: Final = 3
@@ -27,6 +29,13 @@ GAP: Final = 1.35
 SHORT: Final = 0.75
 """A line that is shorter, compared with the others, may be a paragraph's last."""
 _NUMBERED: Final = re.compile(r"(?:page\s|p\.\s?)?\W*(\d{1,4}|[ivxlc]{1,8})(?:\s?(?:/|of)\s?\d{1,4})?\W*", re.IGNORECASE)
+NOTE: Final = 0.95
+"""A note's letters are smaller than the text's by this factor."""
+_RAISED: Final = re.compile(rf"{RAISED}([^{LOWERED}]{{1,3}}){LOWERED}|([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{{1,3}})")
+_NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\s*+(?=[^\W\d_]|[\"'(\u2018\u201c])")
+_AFTER_SIGN: Final = frozenset(".,;:!?)]\u201d\u2019\"'\u2026\u00bb")
+"""What is raised behind one of these is the sign of a note; behind a letter it may be a power."""
+_ENDS: Final = (".", "!", "?", '"', "\u201d", "\u2019")
 _HYPHENS: Final = ("-", "\u2010", "\u00ad")
 _LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _ROMAN: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -55,7 +64,7 @@ class Entry:
 
 def flow(pages: Sequence[Sequence[PrintedLine]], contents: Sequence[Entry]) -> list[Line]:
     """Return paragraphs and headings: those of the table of contents where there is one, else those that are set as such."""
-    kept = _drop_edges([[replace(line, text=line.text.translate(_LIGATURES)) for line in page] for page in pages])
+    kept = _drop_notes(_drop_edges([_raise([replace(line, text=line.text.translate(_LIGATURES)) for line in page]) for page in pages]))
     paragraphs = list(_join(kept))
     levels = sorted(Counter(entry.level for entry in contents).items())
     level = next((each for each, count in levels if count > 1), min((each for each, _ in levels), default=0))
@@ -82,6 +91,67 @@ def _drop_edges(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine
     usual = {band for band, count in bands.items() if count >= max(OFTEN, BAND * len(pages))}
     gone |= {id(line) for page in edges for side, line in page if side in (0, -1) and _band(side, line) in usual}
     return [[line for line in page if id(line) not in gone] for page in pages]
+
+
+def _raise(page: Sequence[PrintedLine]) -> list[PrintedLine]:
+    """Put raised signs that stand as lines of their own into the line that they belong to."""
+    made: list[PrintedLine] = []
+    within = before = False
+    """The last line goes on behind a sign; or begins with one."""
+    for line in page:
+        last = made[-1] if made else None
+        if before and last is not None and _is_raised(last, line):
+            made[-1] = replace(line, text=f"{RAISED}{last.text}{LOWERED} {line.text}")
+            within = before = False
+        elif last is not None and SIGN.fullmatch(line.text) and _is_raised(line, last):
+            made[-1] = replace(last, text=f"{last.text}{RAISED}{line.text.strip()}{LOWERED}")
+            within, before = True, False
+        elif within and last is not None and abs(line.low - last.low) < 1 and line.left > last.left:
+            made[-1] = replace(last, text=f"{last.text}{'' if line.text[:1] in _AFTER_SIGN else ' '}{line.text}")
+            within = False
+        else:
+            made.append(line)
+            within, before = False, SIGN.fullmatch(line.text) is not None
+    return made
+
+
+def _is_raised(sign: PrintedLine, line: PrintedLine) -> bool:
+    return sign.size < SMALLER * line.size and line.low < sign.low < line.low + line.size
+
+
+def _drop_notes(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
+    """Leave out the notes at the foot of pages, in smaller letters, each with the sign that is raised in the page's text, and the raised signs."""
+    body = _find_body(line for page in pages for line in page)
+    kept: list[list[PrintedLine]] = []
+    goes_on = False
+    """A note of the page before has no end."""
+    for page in pages:
+        foot = next((place for place in range(len(page), 0, -1) if page[place - 1].size > NOTE * body), 0)
+        text, notes = page[:foot], page[foot:]
+        lowest = min((line.low for line in text), default=0.0)
+        raised = {_read_sign(found) for line in text for found in _RAISED.finditer(line.text)}
+        begins = [_read_sign(found) if (found := _NOTE.match(line.text)) else "" for line in notes]
+        first = 0 if goes_on else next((place for place, sign in enumerate(begins) if sign in raised), len(notes))
+        if first < len(notes) and all(line.low < lowest for line in notes[first:]):
+            goes_on = not notes[-1].text.endswith(_ENDS)
+            signs, notes = {*begins[first:]}, notes[:first]
+        else:
+            goes_on, signs = False, set()
+        kept.append([replace(line, text=_without_signs(line.text, signs)) for line in (*text, *notes)])
+    return [[line for line in page if line.text] for page in kept]
+
+
+def _read_sign(found: re.Match[str]) -> str:
+    """Return the sign of a note as figures that are not raised."""
+    return unicodedata.normalize("NFKC", next(filter(None, found.groups())))
+
+
+def _without_signs(text: str, signs: Collection[str]) -> str:
+    def drop(found: re.Match[str]) -> str:
+        behind = found.string[found.start() - 1 : found.start()]
+        return "" if _read_sign(found) in signs or behind in _AFTER_SIGN else next(filter(None, found.groups()))
+
+    return _RAISED.sub(drop, text).strip()
 
 
 def _list_edges(page: Sequence[PrintedLine]) -> list[tuple[int, PrintedLine]]:
@@ -160,7 +230,7 @@ def _by_page(lines: Iterable[PrintedLine]) -> Iterable[tuple[int, list[PrintedLi
 def _goes_on(one: PrintedLine, other: PrintedLine, pitch: float, usual: float, lefts: dict[int, int]) -> bool:
     if not one.size * 0.9 <= other.size <= one.size * 1.1 or CHAPTER.fullmatch(one.text) or CHAPTER.fullmatch(other.text):
         return False
-    ended = one.text.endswith((".", "!", "?", '"', "\u201d", "\u2019"))
+    ended = one.text.endswith(_ENDS)
     if one.page == other.page and 0 <= one.low - other.low <= GAP * max(pitch, 1.2 * one.size):
         return not _is_indented(other, lefts) or (_is_indented(one, lefts) and not ended)
     above = one.page == other.page and other.low < one.low  # a gap; else another column or page

@@ -87,6 +87,62 @@ def test_running_heads_of_chapters_and_roman_numbers_go() -> None:
     assert gather(flow(lay(pages), [])) == ["\n\n".join((SHORE.strip(), FERRY.strip(), SHORE.strip()))]
 
 
+def print_notes(*notes: str, sign: PrintedAt | None = None) -> list[list[PrintedAt]]:
+    """Return two pages of one sentence, with notes at the foot of the first."""
+    first: list[PrintedAt] = [(f"and nobody on the long pier saw it go {place}", 11, 72, 700 - 14 * place) for place in range(20)]
+    lines = [(note, 8.0, 72.0, 60.0 - 10 * place) for place, note in enumerate(notes)]
+    return [
+        [*first, *([sign] if sign else []), ("where the ferry", 11, 72, 420), *lines],
+        [("lay and the rain came.", 11, 72, 700), *first[1:]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sea", "notes", "said"),
+    [
+        ("the sea.\ue0001\ue001 It is", ["1 A lake.", "of the north."], "the sea. It is"),
+        ("the sea\ue000*\ue001 of", ["* \u201cA sea.\u201d"], "the sea of"),
+        ("the sea\u00b9 of", ["\ue0001\ue001 A sea."], "the sea of"),
+        ("\u6d77\ue000\u2460\ue001", ["\u2460\u6d77\u3002"], "\u6d77"),
+        ("20 m\u00b2 of it, x\ue0003\ue001 and the sea.\ue0007\ue001 It", [], "20 m\u00b2 of it, x3 and the sea. It"),
+    ],
+)
+def test_notes_at_the_foot_of_a_page_break_no_sentence(sea: str, notes: list[str], said: str) -> None:
+    pages = print_notes(*notes)
+    pages[0][3] = (sea, 11, 72, 658)
+    (text,) = gather(flow(lay(pages), []))
+    assert f" {said} and nobody" in text and "where the ferry lay and the rain" in text and "\ue000" not in text
+    assert not any(note[-5:] in text for note in notes)
+
+
+def test_small_letters_at_the_foot_that_no_sign_leads_to_stay() -> None:
+    text = " ".join(gather(flow(lay(print_notes("2 of them sang,", "1 was mute.")), [])))
+    assert "2 of them sang," in text and "1 was mute." in text
+    above = print_notes("1 A sea.")
+    above[0][3], above[0][-1] = ("the sea.\ue0001\ue001 It", 11, 72, 658), ("1 A sea.", 8, 72, 500)
+    assert "1 A sea." in " ".join(gather(flow(lay(above), []))), "it stands within the text"
+
+
+def test_a_note_that_goes_on_under_the_next_page_is_left_out_whole() -> None:
+    pages = print_notes("1 A sea that lies")
+    pages[0][3] = ("the sea.\ue0001\ue001 It", 11, 72, 658)
+    pages[1] += [("in the north.", 8, 72, 60)]
+    text = " ".join(gather(flow(lay(pages), [])))
+    assert "A sea" not in text and "in the north" not in text and "where the ferry lay" in text
+
+
+@pytest.mark.parametrize("up", [3, 6])
+def test_raised_signs_are_known_however_they_are_printed(up: int, tmp_path: Path) -> None:
+    """The library takes higher ones for lines of their own."""
+    pages = print_notes("A sea.", sign=("1", 5.0, 160.0, 420.0 + up))
+    first, second = pages
+    first[-3], first[-2] = first[-2], first[-3]
+    first.insert(-1, (", at last", 11, 163, 420))
+    first.insert(-1, ("1", 4, 68, 60 + up))
+    (chapter,) = read_book(save_pdf(tmp_path / "x", [first, second, second]), "x.pdf").chapters
+    assert "where the ferry, at last lay" in chapter.text and "A sea" not in chapter.text
+
+
 def test_numbers_that_are_text_stay() -> None:
     pages = [[("1", 14, 300, 740), *page[:-1]] if place == 0 else page for place, page in enumerate(set_pages([SHORE, "1984", SHORE]))]
     said = " ".join(gather(flow(lay(pages), [Entry(1, "One", 0, None)])))
