@@ -12,7 +12,17 @@ from typing import Final
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
 from app.engine.speech.text.likely_language import LOOKED_AT, choose_language
 from app.engine.speech.text.named_speakers import Edit
-from app.engine.speech.text.said_clauses import DASHES, EASTERN, STOPS, is_alone, list_known, read_clauses, read_dashed, read_gesture
+from app.engine.speech.text.said_clauses import (
+    DASHES,
+    EASTERN,
+    STOPS,
+    is_alone,
+    list_known,
+    read_clauses,
+    read_dashed,
+    read_gesture,
+    split_name,
+)
 from app.engine.speech.text.said_words import PARTICLES, SAYINGS
 
 _CLOSED_BY: Final = {"“": "”", '"': '"', "«": "»", "»": "«", "‹": "›", "›": "‹", "「": "」", "『": "』", "‚": "‘"}
@@ -74,7 +84,7 @@ def find_same(names: Iterable[str]) -> dict[str, str]:
     Whose name Mary Anne is where Mary and Anne speak, too, nobody knows."""
     names, longer = {*names}, defaultdict[str, set[str]](set)
     for name in names:
-        words = name.split()
+        words = split_name(name)
         halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)) if words[at - 1] not in PARTICLES]
         for short in chain(*halves) if not any(names >= {*each} for each in halves) else ():
             longer[short].add(name)

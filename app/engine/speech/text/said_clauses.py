@@ -49,9 +49,12 @@ _CHINESE_NAME: Final = (
     rf"({CHINESE_SURNAMES}{CHINESE_TITLES}|{CHINESE_SURNAMES}{_GIVEN}{{1,2}}|[老小阿]{_GIVEN}|{CHINESE_FAMILY}|"
     rf"[{CHINESE_SOUNDS}]{{2,6}}(?:·[{CHINESE_SOUNDS}]{{1,6}})?)"
 )
-_CHINESE_SAYS: Final = rf"{_CHINESE_NAME}(?:[对對向跟朝冲衝]{_HAN}{{1,5}}?)?(?:{CHINESE_HOW}){{0,2}}，?{CHINESE_VERBS}"
-_CHINESE_AFTER: Final = re.compile(rf"[，,]?\s?{_CHINESE_SAYS}")
-_CHINESE_BEFORE: Final = re.compile(rf"(?:^|[，,；\s]){_CHINESE_SAYS}[^，。：]{{0,8}}[：:，,]?$")
+_CHINESE_FULL: Final = re.compile(rf"({CHINESE_SURNAMES})({_GIVEN}{{2}})")
+_CHINESE_SAYS: Final = rf"(?:[对對向跟朝冲衝]{_HAN}{{1,5}}?)?(?:{CHINESE_HOW}){{0,2}}，?{CHINESE_VERBS}"
+_CHINESE_AFTER: Final = re.compile(rf"[，,]?\s?{_CHINESE_NAME}{_CHINESE_SAYS}")
+_CHINESE_BEFORE: Final = re.compile(rf"(?:^|[，,；\s]){_CHINESE_NAME}{_CHINESE_SAYS}[^，。：]{{0,8}}[：:，,]?$")
+_CHINESE_GIVEN_AFTER: Final = re.compile(rf"[，,]?\s?({_GIVEN}{{2}}){_CHINESE_SAYS}")
+_CHINESE_GIVEN_BEFORE: Final = re.compile(rf"(?:^|[，,；\s])({_GIVEN}{{2}}){_CHINESE_SAYS}[^，。：]{{0,8}}[：:，,]?$")
 _CHINESE_SAID: Final = re.compile(CHINESE_VERBS)
 _CHINESE_OTHER: Final = re.compile("[他她它我你您咱谁誰]")
 _JAPANESE_NAME: Final = rf"([ァ-ヶー・]{{2,12}}{JAPANESE_TITLES}?|[々一-鿿]{{1,4}}?{JAPANESE_TITLES}|[々一-鿿]{{2,4}})"
@@ -79,7 +82,14 @@ def read_clauses(language: str, before: str, after: str, known: Collection[str],
 def list_known(language: str, names: Collection[str]) -> frozenset[str]:
     """Return these names, and the words of each without its titles and particles."""
     unnamed = PARTICLES | (SAYINGS[language].titles if language in SAYINGS else frozenset[str]())
-    return frozenset((*names, *(word for name in names for word in name.split() if word.lower().rstrip(".") not in unnamed)))
+    words = (word for name in names for word in split_name(name) if len(word) > 1)
+    return frozenset((*names, *(word for word in words if word.lower().rstrip(".") not in unnamed)))
+
+
+def split_name(name: str) -> list[str]:
+    """Return the words of a name; of a Chinese one that has two signs besides its surname, both."""
+    chinese = _CHINESE_FULL.fullmatch(name)
+    return [*chinese.groups()] if chinese is not None else name.split()
 
 
 def read_gesture(language: str, before: str, after: str, known: Collection[str]) -> str | None:
@@ -282,9 +292,12 @@ def find_last_sentence(row: Saying, words: list[str]) -> list[str]:
 
 
 def _read_chinese(before: str, after: str, known: Collection[str]) -> str | None:
-    found = None if after.endswith(("：", ":")) else _CHINESE_AFTER.match(after)
     sentence = re.split("[。！？…]", before)[-1]
-    found = found or _CHINESE_BEFORE.search(sentence)
+    told = "" if after.endswith(("：", ":")) else after
+    named = _CHINESE_AFTER.match(told), _CHINESE_BEFORE.search(sentence)
+    given = _CHINESE_GIVEN_AFTER.match(told), _CHINESE_GIVEN_BEFORE.search(sentence)
+    ways = (each for pair in zip(named, given, strict=True) for each in pair)
+    found = next((each for each in ways if each and (each not in given or each[1] in known)), None)
     if found is not None:
         return found[1] if found[1] not in CHINESE_NOBODY else ""
     name = next((sentence[:length] for length in (6, 5, 4, 3, 2) if sentence[:length] in known), "")

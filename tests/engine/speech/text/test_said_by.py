@@ -138,6 +138,19 @@ def test_a_quote_after_somebody_else_is_not_given_to_whoever_spoke_before(text: 
 
 
 @pytest.mark.parametrize(
+    ("told", "answer"),
+    [
+        ("晓明笑着说：“请坐。”", "李晓明:请坐"),
+        ("“请坐，”晓明说。", "李晓明:请坐"),
+        ("“请坐，”晓月说。", ""),
+        ("王晓明说：“我走了。”\n晓明说：“请坐。”", "王晓明:我走了 晓明:请坐"),
+    ],
+)
+def test_a_chinese_given_name_is_the_only_full_one_that_ends_so(told: str, answer: str) -> None:
+    assert find_answers(f"李晓明说：“你好。”\n{told}") == f"李晓明:你好 {answer}".strip()
+
+
+@pytest.mark.parametrize(
     "told",
     [
         "Anna smiled, and the door opened. “Hello!”",
