@@ -149,6 +149,29 @@ def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page:
     expect(third).to_have_value("Three is dry.")
 
 
+def test_what_was_typed_into_a_line_is_discarded_at_a_button(page: Page, desk: Desk) -> None:
+    show_spoken(page, desk, SpeechRequest(TEXT))
+    page.fill(SCRIPT, "My own words, of which no part knows.")
+    expect(page.get_by_role("button", name="Put the script of these parts back to edit them")).to_be_visible()
+    page.fill(SCRIPT, TEXT)
+    press(page, "Edit part 2", page.locator("#h-parts"))
+    form, words = rows(page).nth(1).locator("form"), page.get_by_role("textbox", name="Words of part 2")
+    discard = form.get_by_role("button", name="Discard", exact=True)
+    expect(words).to_be_focused()
+    expect(discard).to_be_hidden()  # nothing is typed yet
+    words.fill("Two was hot.")
+    page.keyboard.press("Escape")
+    press(page, "Edit part 2", page.locator("#h-parts"))
+    expect(words).to_have_value("Two was hot.")
+    assert not shut_out(page)
+    press(page, "Discard", form)
+    expect(page.locator("#h-parts .h-editing [role=status]")).to_have_text("What you typed in part 2 is discarded.")
+    expect(page.get_by_role("button", name="Edit part 2")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(words).to_have_value("Two is cold.")
+    expect(page.locator(SCRIPT)).to_have_value(TEXT)
+
+
 def test_of_two_equal_lines_only_the_one_has_what_was_typed_into_it(page: Page, desk: Desk) -> None:
     equal = "[S1] It is cold.\n\nIt is cold.\n\nThree is dry."
     show_spoken(page, desk, SpeechRequest(equal))

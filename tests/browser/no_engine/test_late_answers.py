@@ -103,6 +103,24 @@ def test_a_pause_and_words_set_at_once_are_both_kept(page: Page, opened: tuple[D
     expect(page.locator(SCRIPT)).to_have_value(re.compile(r"Two is mild\.\s+\(pause 2(\.0)?s\)"))
 
 
+def test_whoever_goes_on_in_the_form_while_a_pause_is_set_stays_there(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show_lines(page, opened[0], monkeypatch)
+    page.get_by_role("button", name="Edit part 2").click()
+    before, after = page.get_by_label("Pause before, s"), page.get_by_label("Pause after, s")
+    before.fill("2")
+    held = Held(page, "**/hearth/edit/pause")
+    page.keyboard.press("Tab")
+    held.wait()
+    expect(after).to_be_focused()
+    held.release()
+    expect(page.locator("#h-parts .h-editing [role=status]")).to_have_text("The pause is set.")
+    expect(page.get_by_role("button", name="Join anew")).to_be_visible()  # the list was drawn after the answer
+    expect(after).to_be_focused()
+    assert "(pause 2s)" in page.input_value(SCRIPT)
+
+
 def test_what_is_typed_while_a_line_is_moved_stays(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     show_lines(page, opened[0], monkeypatch)
     held = Held(page, "**/hearth/edit/down")

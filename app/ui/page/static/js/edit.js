@@ -187,8 +187,8 @@ export const drawLine = (row, part, speech) => {
   drawTakes(row, part);
   const [at, where] = focus.split(/ (.*)/);
   if (focus && may && !waits && Number(at) === part.at) {
-    const target = row.querySelector(where) ?? edit;
-    if (document.activeElement === document.body || document.activeElement === box() || row.contains(document.activeElement)) target.focus({ preventScroll: true });
+    const target = row.querySelector(where) ?? edit, held = document.activeElement; // whoever went on in the form stays there
+    if (held === document.body || held === box() || (row.contains(held) && !held?.closest(".h-form"))) target.focus({ preventScroll: true });
     focus = "";
   }
 };
@@ -234,7 +234,18 @@ async function toggle(row) {
   const named = nameLine(row, line.words);
   form.dataset.line = named;
   words.value = unsent.get(named) ?? line.words;
-  words.addEventListener("input", () => (words.value.trim() === line.words.trim() ? unsent.delete(named) : unsent.set(named, words.value))); // not only as the form closes: a list drawn anew takes it along
+  const discard = makeButton(t("voices.discard", "Discard"), () => {
+    unsent.delete(named);
+    close(row);
+    tell(t("edit.discarded", "What you typed in part {n} is discarded.", { n: row.spoken.at + 1 }));
+  }, "h-chip");
+  const keepTyped = () => {
+    if (words.value.trim() === line.words.trim()) unsent.delete(named);
+    else unsent.set(named, words.value); // not only as the form closes: a list drawn anew takes it along
+    discard.hidden = !unsent.has(named);
+  };
+  words.addEventListener("input", keepTyped);
+  keepTyped();
   words.setAttribute("aria-label", t("edit.words", "Words of part {n}", { n }));
   for (const [place, name, seconds] of /** @type {[number, string, number][]} */ ([[0, t("edit.before", "Pause before, s"), line.before], [1, t("edit.after", "Pause after, s"), line.after]])) {
     text(labels[place], name);
@@ -254,6 +265,7 @@ async function toggle(row) {
     makeButton(t("edit.later", "Change only the script"), () => changeWords(false), "h-chip"),
     makeButton(t("edit.up", "Move up"), () => move(row, true, ".h-edit"), "h-chip h-up"),
     makeButton(t("edit.down", "Move down"), () => move(row, false, ".h-edit"), "h-chip h-down"),
+    discard,
     makeButton(t("force.close", "Close"), () => close(row), "h-chip"),
   );
   form.addEventListener("submit", (/** @type {SubmitEvent} */ event) => event.preventDefault());
