@@ -29,6 +29,10 @@ TRIES: Final = 3
 _log = logging.getLogger(__name__)
 
 
+class _Left(Trouble):
+    """The person went on to another script."""
+
+
 @dataclass(slots=True)
 class Listening:
     """`tasks`: the task that hears a job's parts. `mending`: the persons whose parts are spoken again, each with what ends that. `failed`:
@@ -42,7 +46,9 @@ class Listening:
 
     def listen(self, person: Person) -> str:
         """Hear those parts of the last script that were not heard yet; return the task, empty where there is nothing to hear."""
-        spoken = self._require_ended(person)
+        return self._listen(self._require_ended(person))
+
+    def _listen(self, spoken: EndedScript) -> str:
         self.failed.pop(spoken.job, None)
         fresh = [part for part in spoken.parts if part.whole and find_marks(Path(part.path)) is None]
         if not fresh:
@@ -90,15 +96,18 @@ class Listening:
         if person.name not in self.mending:
             self.failed.pop(spoken.job, None)
             self.mending[person.name] = threading.Event()
-            threading.Thread(target=self._mend, args=(person,), name="mending", daemon=True).start()
+            threading.Thread(target=self._mend, args=(spoken, person), name="mending", daemon=True).start()
 
-    def _mend(self, person: Person) -> None:
-        whole = self._require_ended(person).job
+    def _mend(self, spoken: EndedScript, person: Person) -> None:
+        whole = spoken.job
         try:
             for _ in range(TRIES):
-                if not self._try_again(person) or self.mending[person.name].is_set():
+                again = self._try_again(self._require_shown(whole, person), person)
+                if not again or self.mending[person.name].is_set():
                     return
-                whole = self._require_ended(person).job
+                whole = again
+        except _Left as trouble:
+            self.failed[whole] = trouble
         except Trouble as trouble:
             _log.warning("%s", trouble)
             self.jobs.show_script(whole, person)  # and not the one that failed
@@ -106,22 +115,37 @@ class Listening:
         finally:
             del self.mending[person.name]
 
-    def _try_again(self, person: Person) -> bool:
-        """Speak the marked parts once more; tell whether any is still marked."""
-        spoken = self._require_ended(person)
+    def _try_again(self, spoken: EndedScript, person: Person) -> str:
+        """Speak the marked parts once more; return the job that has the better takes, empty where nothing is left to do."""
         wrong = list_wrong(spoken.parts)
-        if not wrong or not self._wait(self.jobs.redo_parts([part.index for part in wrong], person)):
-            return False
-        task = self.listen(person)
+        if not wrong:
+            return ""
+        job = self.jobs.redo_parts([part.index for part in wrong], person)
+        if not self._wait(job):
+            return ""
+        task = self._listen(self._require_shown(job, person))
         if task and not self._wait(task):
-            return False
-        now = self._require_ended(person)
+            return ""
+        now = self._require_shown(job, person)
         before = {part.index: part for part in wrong}
         worse = {part.index for part in now.parts if part.index in before and count_wrong(part) >= count_wrong(before[part.index])}
         if worse:
             keep = tuple(before[part.index].path if part.index in worse else part.path for part in now.parts)
-            self._wait(self.jobs.begin_from(now, dataclasses.replace(now.request, only_parts=(), keep=keep), person))
-        return True
+            job = self.jobs.begin_from(now, dataclasses.replace(now.request, only_parts=(), keep=keep), person)
+            self._wait(job)
+        return job
+
+    def _require_shown(self, job: str, person: Person) -> EndedScript:
+        """Return a job's script while it is the one that is shown: a part's number means another line in any other."""
+        spoken = self.jobs.find_ended_script(person)
+        if spoken is None or spoken.job != job:
+            raise _Left(
+                say_to_all(
+                    "listening.left",
+                    "Another script was spoken or opened meanwhile, so the marked parts of this one were left as they are.",
+                )
+            )
+        return spoken
 
     def _wait(self, job: str) -> bool:
         """Wait for the end of a job or task; tell whether it was finished. Raise why it failed."""

@@ -167,6 +167,34 @@ def test_the_best_take_is_kept(takes: list[int], left: int, jobs: int, tmp_path:
     assert studio.jobs == jobs and all(0 not in request.only_parts for request in studio.asked[1:]), "the good part stayed"
 
 
+@pytest.mark.parametrize("after", ["2", "task"])
+def test_parts_of_another_script_are_neither_heard_nor_given_these_takes(
+    after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another script is opened while a part is spoken again, or while that is heard: its second part is no take of this one's."""
+    studio = Studio(tmp_path, [3, 4, 9])
+    studio.make(SpeechRequest(TEXT))
+    listening = make_listening(studio)
+    listening.listen(OWNER)
+    path = tmp_path / "other.wav"
+    path.write_bytes(b"sound")
+    other = EndedScript("other", SpeechRequest("[S1] Another."), (PartDone(1, 2, str(path), "[S1] Another.", 1),))
+
+    def follow(job: str) -> Iterator[Event]:
+        if job == after:
+            studio.spoken = other
+            if job == "task":
+                hear(other.parts[0], 5)  # it is worse than what it would be compared with
+        yield from Studio.follow(studio, job)
+
+    monkeypatch.setattr(studio, "follow", follow)
+    listening.mend(OWNER)
+    until(lambda: not listening.mending, 45)
+    assert studio.spoken is other and studio.jobs == 2, "it got no part of the one before"
+    assert (find_marks(path) is None) == (after == "2")
+    assert "Another script was spoken or opened" in str(listening.find_trouble("1"))
+
+
 def test_nothing_is_spoken_again_without_a_mark(tmp_path: Path) -> None:
     studio = Studio(tmp_path, [0])
     studio.make(SpeechRequest(TEXT))
