@@ -29,7 +29,7 @@ from app.ui.access.program_answers import shape_error
 from app.ui.api.following import follow, work
 from app.ui.api.openai_pictures import PictureAsked, answer_edit, answer_generation
 from app.ui.api.shared import EVENTS, begin_job, build_routes, find_model, no_such_model, run_job, stop_unheard, wait_while_heard
-from app.ui.api.transcriptions import answer_transcription
+from app.ui.api.transcriptions import answer_transcription, refuse_translation
 from app.ui.page.translate import join, language
 from app.ui.state.asked import Asked, Harmless, Programs, Whole, Word, refuse_rest
 from app.ui.state.desk import Desk
@@ -81,6 +81,7 @@ def routes(desk: Desk) -> list[Route]:
             ("/v1/images/generations", "POST", answer_generation, PictureAsked),
             ("/v1/images/edits", "POST", answer_edit, None),
             ("/v1/audio/transcriptions", "POST", answer_transcription, None),
+            ("/v1/audio/translations", "POST", refuse_translation, None),
         ],
         "/v1/",
     )

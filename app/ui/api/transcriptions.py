@@ -1,4 +1,4 @@
-"""Answer OpenAI's API for what is said in a sound: /v1/audio/transcriptions."""
+"""Answer OpenAI's API for what is said in a sound: /v1/audio/transcriptions; and say that /v1/audio/translations is not offered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from app.base.sentence import say
-from app.base.trouble import BadRequest
+from app.base.trouble import BadRequest, NotThere
 from app.engine.hearing.heard import Heard, join_words
 from app.engine.hearing.heard import Word as HeardWord
 from app.engine.models.recognisers import LANGUAGES
@@ -74,6 +74,15 @@ async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Re
     if spoken and heard.spoken not in ("", spoken):  # the recogniser's own list lacks it
         raise no_such_language(spoken)
     return write(heard, wanted, given.granularities)
+
+
+async def refuse_translation(desk: Desk, asked: Request, person: Person) -> Response:
+    raise NotThere(
+        say(
+            "api.no-translation",
+            "Hearth does not translate what is said. POST /v1/audio/transcriptions writes it down in the language that it is said in.",
+        )
+    )
 
 
 def check(wanted: str, wishes: list[str], streams: bool, spoken: str) -> None:

@@ -73,6 +73,12 @@ async def test_without_a_recogniser_it_says_which(client: openai.AsyncOpenAI) ->
         await client.audio.transcriptions.create(file=("a.wav", make_sound()), model="whisper-1")
 
 
+async def test_a_translation_is_refused_and_told_what_there_is(client: openai.AsyncOpenAI) -> None:
+    told = pytest.raises(openai.NotFoundError, match=r"does not translate.*/v1/audio/transcriptions")
+    with pytest.warns(DeprecationWarning), told:  # of the client's own
+        await client.audio.translations.create(file=("a.wav", make_sound()), model="whisper-1")
+
+
 async def test_every_format(desk: Desk, client: openai.AsyncOpenAI) -> None:
     complete(save_whisper(place_for(desk.keeper.home, MODEL)))
     assert MODEL in [each.id async for each in client.models.list()]
