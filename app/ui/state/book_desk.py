@@ -18,6 +18,7 @@ from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import Actor, SpeechRequest
 from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.jobs.shelf import Search
 from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import draw_cover
@@ -135,6 +136,35 @@ class BookDesk:
                 return read(), {id_: places[job] for id_, job in jobs.items()}
         return None, {}
 
+    def empty_bin(self) -> int:
+        """Delete the bin for good, and forget the books whose last chapter was in it; return how many creations stay."""
+        binned = self._list_binned()
+        stayed = self.jobs.empty_bin()
+        left = self._list_binned()
+
+        def is_gone(jobs: Collection[str]) -> bool:
+            return not binned.isdisjoint(jobs) and not any(job in left or self._may_come_back(job) for job in jobs)
+
+        if any(is_gone(each["jobs"]) for each in self.jobs.settings.get(BOOKS, [])):
+            with contextlib.suppress(Trouble, OSError):  # then they stay until later ones take their places
+                self._change_books(lambda books: [each for each in books if not is_gone(each["jobs"])])
+        return stayed
+
+    def _list_binned(self) -> set[str]:
+        """List the jobs that first spoke what lies in the bin."""
+        shelf = self.jobs.keeper.shelf
+        return {shelf.find_origin(each.job) for each in shelf.find(Search(binned=True, most=-1))}
+
+    def _may_come_back(self, job: str) -> bool:
+        """Tell whether a chapter has a result, or may still get one."""
+        keeper = self.jobs.keeper
+        known = keeper.journal.find(job)
+        return (
+            keeper.shelf.find_newest(job) is not None
+            or keeper.has_parts(job)
+            or (known is not None and known.state in ("queued", "running", "interrupted"))
+        )
+
     def _settle(self, asked: SpeechRequest) -> SpeechRequest:
         """Return what is asked for with a voice for each name, so that it does not hang on who else speaks in a chapter."""
         model = self.jobs.models.resolve("speech", asked.model, OWNER)
@@ -183,22 +213,29 @@ class BookDesk:
         folder, name = self.jobs.keeper.home.covers, hashlib.sha256(cover).hexdigest() if cover else ""
         told = {"title": book.title, "author": book.author, "cover": name, "words": _hash(" ".join(map(key_of, book.chapters)))}
 
-        gone = set[str]()
-
         def add(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
             others = [each for each in books if not told.items() <= each.items()]
             before: dict[str, int] = next((each["jobs"] for each in books if each not in others), {})
-            kept = [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
-            gone.update({each["cover"] for each in books} - {each["cover"] for each in kept} - {""})
-            return kept
+            return [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
 
         with contextlib.suppress(Trouble, OSError):  # then its audiobook can only be saved while it is open
             if cover:
                 with atomic_write.replacing(folder / name) as unfinished:
                     unfinished.write_bytes(cover)
-            self.jobs.settings.change(BOOKS, [], add)
-            for each in gone:
-                (folder / each).unlink(missing_ok=True)
+            self._change_books(add)
+
+    def _change_books(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+        """Change which books are kept, and delete the covers of those that are not any more."""
+        gone = set[str]()
+
+        def exchange(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            kept = change(books)
+            gone.update({each["cover"] for each in books} - {each["cover"] for each in kept} - {""})
+            return kept
+
+        self.jobs.settings.change(BOOKS, [], exchange)
+        for each in gone:
+            (self.jobs.keeper.home.covers / each).unlink(missing_ok=True)
 
     def _list_books(self) -> Iterator[tuple[Callable[[], Book], Mapping[str, int]]]:
         """Yield how to read the open book, then those that were spoken, the last first; with each the places of its chapters by the jobs that spoke

@@ -79,7 +79,7 @@ class Desk:
         self.pausing = Pausing(self.keeper, self.settings)
         self.upkeep = Upkeep(self.settings, self.leaving)
         self.notifying = Notifying(self.keeper, self.settings)
-        self.disk = DiskDesk(self.keeper, self.models, self.downloads)
+        self.disk = DiskDesk(self.keeper, self.models, self.downloads, self.book.empty_bin)
         self.downloads.recall(self.models.list_all())
 
     def make_upload_folder(self) -> Path:

@@ -29,8 +29,8 @@ _log = logging.getLogger("hearth")
 class DiskDesk:
     """Any thread may call. Only the owner's routes do."""
 
-    def __init__(self, keeper: Keeper, models: ModelsDesk, downloads: Downloads) -> None:
-        self._keeper, self._models, self._downloads = keeper, models, downloads
+    def __init__(self, keeper: Keeper, models: ModelsDesk, downloads: Downloads, empty_bin: Callable[[], object]) -> None:
+        self._keeper, self._models, self._downloads, self._empty = keeper, models, downloads, empty_bin
         self._lock, self._halt, self._closed = threading.Lock(), threading.Event(), threading.Event()
         self.uses: list[Use] | None = None
         self.doubles: list[Double] | None = None
@@ -136,7 +136,7 @@ class DiskDesk:
         self.look()
 
     def _empty_bin(self) -> None:
-        self._keeper.empty_bin()
+        self._empty()
 
     def _drop_parts(self) -> None:
         self._keeper.drop_parts()

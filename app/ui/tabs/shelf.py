@@ -183,7 +183,7 @@ def act(desk: Desk, request: Request, asked: ActAsked) -> Response:
 
 
 def empty_bin(desk: Desk, request: Request) -> Response:
-    stayed = desk.jobs.empty_bin()
+    stayed = desk.book.empty_bin()
     if stayed:
         raise Trouble(say("shelf.in-use", "Still in the bin: {n}. Close what another program has open, and empty the bin again.", n=stayed))
     return JSONResponse({})

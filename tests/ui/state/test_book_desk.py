@@ -25,6 +25,7 @@ from app.ui.state.settings import Settings
 from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at, page_of
+from tests.ui.tabs.test_audiobook_export import page_of as shelf_of
 
 ASKED = SpeechRequest("?", seed=7, speed=1.5)
 
@@ -199,6 +200,47 @@ def test_of_books_that_were_spoken_the_last_are_kept_each_once(desk: Desk, tmp_p
     kept = desk.settings.get(BOOKS)
     assert [each["jobs"] for each in kept] == [{jobs[0]: 0, jobs[2]: 0}, {jobs[3]: 0}]
     assert {own.name, *(each["cover"] for each in kept)} == {each.name for each in desk.keeper.home.covers.iterdir()}
+
+
+@pytest.mark.parametrize("where", ["shelf/empty", "disk/bin"])
+def test_a_book_is_forgotten_with_its_last_chapter_in_the_bin(where: str, desk: Desk, tmp_path: Path) -> None:
+    Image.new("RGB", (8, 8)).save(made := io.BytesIO(), "PNG")
+    with save_epub(tmp_path / "x", {"a.xhtml": "<h1>A</h1><p>It rained.</p>"}, None, cover=made.getvalue()).open("rb") as file:
+        desk.book.open(file, "x.epub")
+    desk.book.begin(ASKED)
+    (job,) = desk.jobs.chapters.jobs
+    desk.keeper.journal.end(job, "finished")
+    chapter = keep_creation(desk, SpeechRequest("A"), "a.wav", job)
+    other = keep_creation(desk, SpeechRequest("Of no book."), "b.wav")
+    desk.book.close()
+
+    def empty() -> None:
+        if where == "shelf/empty":
+            assert shelf_of(desk).post("/hearth/shelf/empty").status_code == 200
+        else:
+            desk.disk.delete("bin")
+
+    desk.keeper.shelf.delete(other.id)
+    empty()
+    desk.keeper.shelf.delete(chapter.id)
+    assert desk.settings.get(BOOKS), "it may be restored"
+    desk.keeper.shelf.restore(chapter.id)
+    assert desk.book.find_book([desk.keeper.shelf.get(chapter.id)])[0]
+    empty()
+    assert desk.settings.get(BOOKS), "it is not in the bin any more"
+    desk.keeper.shelf.delete(chapter.id)
+    empty()
+    assert desk.settings.get(BOOKS) == [] and not [*desk.keeper.home.covers.iterdir()]
+
+
+def test_a_book_stays_whose_next_chapter_is_still_to_come(desk: Desk, tmp_path: Path) -> None:
+    open_book(desk, tmp_path, 2)
+    desk.book.begin(ASKED)
+    first, _ = desk.jobs.chapters.jobs
+    desk.keeper.journal.end(first, "finished")
+    desk.keeper.shelf.delete(keep_creation(desk, SpeechRequest("No. 0"), "a.wav", first).id)
+    desk.book.empty_bin()
+    assert desk.settings.get(BOOKS)
 
 
 def test_a_stopped_book_shows_the_chapter_that_ran_and_goes_on_as_a_whole(desk: Desk, tmp_path: Path) -> None:
