@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, Final, Literal
 
 from app.base import atomic_write
@@ -19,6 +20,7 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import Actor, SpeechRequest
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.jobs.shelf import Search
+from app.engine.keeper.own_inputs import require_own
 from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import draw_cover
@@ -27,7 +29,7 @@ from app.engine.speech.text.cast_tags import NARRATOR
 from app.engine.speech.text.said_by import count_quotes, tag_chapter
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.voices import settle_voices
-from app.ui.state.jobs_desk import JobsDesk
+from app.ui.state.jobs_desk import EndedScript, JobsDesk
 from app.ui.state.person import OWNER
 
 CHAPTERS_MOST: Final = 200
@@ -119,14 +121,43 @@ class BookDesk:
                     "book.many", "At most {most} chapters can be begun at once. Untick some, and speak them afterwards.", most=CHAPTERS_MOST
                 )
             )
-        if asked.seed is None:
-            asked = dataclasses.replace(asked, seed=random.randrange(SEED_LIMIT))
         if self.voiced:
             asked = self._settle(asked)
-        begun = self.jobs.begin_together([keep_used(dataclasses.replace(asked, text=text)) for text in scripts], OWNER)
+        ticked, requests, sources = zip(*self._plan(asked, scripts), strict=True)
+        begun = self.jobs.begin_together(requests, OWNER, sources)
         if self.book:
-            self._remember(dict(zip((key_of(self.book.chapters[place]) for place in self.ticked), begun, strict=True)))
-            self._keep(self.book, {**self._list_places(), **dict(zip(begun, self.ticked, strict=True))})
+            self._remember(dict(zip((key_of(self.book.chapters[place]) for place in ticked), begun, strict=True)))
+            self._keep(self.book, {**self._list_places(), **dict(zip(begun, ticked, strict=True))})
+
+    def _plan(self, asked: SpeechRequest, scripts: Sequence[str]) -> list[tuple[int, SpeechRequest, EndedScript | None]]:
+        """Return what is begun of which chapters, and the script from which each takes parts over. Where one got another voice, their lines alone are
+        spoken anew, and a chapter without any stays as it is; what has not changed at all is spoken once more as a whole."""
+        seeded = asked if asked.seed is not None else dataclasses.replace(asked, seed=random.randrange(SEED_LIMIT))
+        model, jobs = self.jobs.models.resolve("speech", asked.model, OWNER), [*self._list_jobs()]
+        found = list[tuple[int, SpeechRequest, EndedScript | None, SpeechRequest | None]]()
+        for place, text in zip(self.ticked, scripts, strict=True):
+            spoken, words = self._find_ended(jobs[place], text)
+            wanted = keep_used(dataclasses.replace(asked, model=model, text=words))
+            taken = self.jobs.take_over(spoken, wanted, OWNER) if spoken is not None else None
+            found.append((place, keep_used(dataclasses.replace(seeded, text=text)), spoken, taken))
+        revoiced = any(spoken and taken and _count(taken) < sum(part.whole for part in spoken.parts) for _, _, spoken, taken in found)
+        plan = list[tuple[int, SpeechRequest, EndedScript | None]]()
+        for place, whole, spoken, taken in found:
+            if taken is None or not (taken.only_parts or revoiced):
+                plan.append((place, whole, None))
+            elif taken.only_parts or dataclasses.replace(taken, keep=(), only_parts=()) != _strip(spoken):
+                require_own(self.jobs.keeper.home, taken)
+                plan.append((place, taken, spoken))
+        return plan
+
+    def _find_ended(self, job: str, text: str) -> tuple[EndedScript | None, str]:
+        """Return the newest of a chapter that was spoken, and its words: as they were edited since, unless the chapter itself reads otherwise by now."""
+        shelf = self.jobs.keeper.shelf
+        origin = self.jobs.keeper.journal.find(self._find_origin(job)) if job else None
+        made = shelf.find_newest(origin.id) if origin is not None else None
+        spoken = self.jobs.read_ended_script(made.job if made is not None else job)
+        edited = spoken is not None and origin is not None and origin.request.words == text
+        return spoken, spoken.request.text if spoken is not None and edited else text
 
     def find_book(self, spoken: Sequence[Creation]) -> tuple[Book | None, dict[int, int]]:
         """Return the book whose chapters all of these are, without its words where it is not open any more, and by number where in it each stands."""
@@ -182,11 +213,17 @@ class BookDesk:
         for each in self.book.chapters if self.book else ():
             yield saved.get(key_of(each), "")
 
+    def _find_origin(self, job: str) -> str:
+        """Return the job that spoke a chapter first, also of one that takes parts over and has made nothing yet."""
+        known = self.jobs.keeper.journal.find(job)
+        source = next((Path(path).parent.name for path in known.request.keep if path), "") if known is not None else ""
+        return self.jobs.keeper.shelf.find_origin(source or job)
+
     def _find_spoken(self, job: str) -> Spoken:
         known = self.jobs.keeper.journal.find(job) if job else None
         if known is None:
             return Spoken()
-        made = self.jobs.keeper.shelf.find_newest(job)
+        made = self.jobs.keeper.shelf.find_newest(self._find_origin(job))
         if known.state == "finished":
             return Spoken("done", made.id) if made is not None else Spoken()
         return Spoken(_STATES[known.state], made.id if made is not None else 0)
@@ -253,7 +290,15 @@ class BookDesk:
         return Book((), kept["title"], kept["author"], cover=cover)
 
     def _list_places(self) -> dict[str, int]:
-        return {job: place for place, job in enumerate(self._list_jobs()) if job}
+        return {self._find_origin(job): place for place, job in enumerate(self._list_jobs()) if job}
+
+
+def _count(taken: SpeechRequest) -> int:
+    return sum(map(bool, taken.keep))
+
+
+def _strip(spoken: EndedScript | None) -> SpeechRequest | None:
+    return dataclasses.replace(spoken.request, keep=(), only_parts=()) if spoken is not None else None
 
 
 def key_of(chapter: Chapter) -> str:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,6 +55,8 @@ GRID_SAVED: Final = "grid"
 """The settings keep the owner's last grid under this key."""
 SAME_LEAST: Final = 0.2
 """A script goes on from another one if so much of the shorter one's letters stays: two chapters share a "said Anna", too."""
+HEARD_IN_PARTS: Final = ("guidance", "temperature", "top_p", "cfg_filter", "max_frames", "carry_voice")
+"""A part sounds otherwise with another value of these settings; the others come in as parts are joined."""
 CHAPTERS_SAVED: Final = "chapters"
 """The chapters that were begun together last are kept under this one."""
 SPLIT_SCRIPTS_KEPT: Final = 100
@@ -194,13 +196,22 @@ class JobsDesk:
             with contextlib.suppress(Trouble):  # then only a restart forgets it
                 self.settings.put({GRID_SAVED: dataclasses.asdict(grid)})
 
-    def begin_together(self, requests: Sequence[SpeechRequest], person: Person) -> tuple[str, ...]:
-        """Queue jobs that are stopped together, all of them or none; return them."""
+    def begin_together(
+        self, requests: Sequence[SpeechRequest], person: Person, sources: Sequence[EndedScript | None] = ()
+    ) -> tuple[str, ...]:
+        """Queue jobs that are stopped together, all of them or none; return them. `sources`: the script from which each takes parts over."""
         more = say_to_all("book.taken-back", "No chapter was begun: those that were queued already are taken out again.")
-        begun = self._begin_all(requests, person, more)
-        self._keep_chapters([(job, self.parse(each).estimate_seconds(each.speed)) for job, each in zip(begun, requests, strict=True)])
+        begun = self._begin_all(requests, person, more, sources)
+        self._keep_chapters([(job, self._estimate_fresh(each)) for job, each in zip(begun, requests, strict=True)])
         self.latest[person.name, "speech"] = begun[0]
         return begun
+
+    def _estimate_fresh(self, request: SpeechRequest) -> float:
+        """Estimate how many seconds of speech are made for a script."""
+        parsed = self.parse(request)
+        if not request.keep:
+            return parsed.estimate_seconds(request.speed)
+        return sum(parsed.parts[place].seconds for place in request.choose_parts(len(parsed.parts))) / request.speed
 
     def _keep_chapters(self, rows: Sequence[tuple[str, float]]) -> None:
         self.chapters = Chapters(tuple(job for job, _ in rows), tuple(seconds for _, seconds in rows))
@@ -221,13 +232,16 @@ class JobsDesk:
         more = say("list.taken-back", "No picture of the list was begun: those that were queued already are taken out again.")
         self.listed = self._begin_all(requests, person, more)
 
-    def _begin_all(self, requests: Sequence[Request], person: Person, more: Sentence) -> tuple[str, ...]:
+    def _begin_all(
+        self, requests: Sequence[Request], person: Person, more: Sentence, sources: Sequence[EndedScript | None] = ()
+    ) -> tuple[str, ...]:
         """Queue all of them or none; `more`: what a refusal says of the others."""
         self.check_turn(person, jobs=len(requests))
         begun: list[str] = []
         try:
-            for each in requests:
-                begun.append(self.begin(each, person))
+            for each, source in zip_longest(requests, sources):
+                taken = as_script(each) if source is not None else None
+                begun.append(self.begin_from(source, taken, person) if source and taken else self.begin(each, person))
         except Trouble as trouble:
             for job in reversed(begun):
                 self.keeper.stop(job)
@@ -346,10 +360,24 @@ class JobsDesk:
         fresh = tuple(place for place, path in enumerate(keep) if not path)
         return Compared(spoken, now, dataclasses.replace(wanted, seed=seed, only_parts=fresh, keep=keep))
 
+    def take_over(self, spoken: EndedScript, wanted: SpeechRequest, person: Person) -> SpeechRequest | None:
+        """Return a request that takes over what was spoken already as it wants it, and speaks the rest; None where nothing was."""
+        seed = draw_seed(spoken.request, self.keeper.folder(spoken.job))
+        if wanted.seed not in (None, seed) or any(getattr(spoken.request, name) != getattr(wanted, name) for name in HEARD_IN_PARTS):
+            return None
+        rows = self.choose_rows(wanted.text, wanted.pronunciations, person, wanted.cast)
+        wanted = dataclasses.replace(wanted, seed=seed, pronunciations=rows)
+        before, now = (list_takes(self.parse(each), each, self.find_limits) for each in (spoken.request, wanted))
+        keep = match_takes(spoken.parts, before, now)
+        fresh = tuple(place for place, path in enumerate(keep) if not path)
+        return dataclasses.replace(wanted, only_parts=fresh, keep=keep) if any(keep) else None
+
     def find_ended_script(self, person: Person) -> EndedScript | None:
-        """Find the last script of this person with its parts, once it has ended. Where an earlier version stored no model, it is
-        the one that spoke it."""
-        job = self.find_current("speech", person)
+        """Find the last script of this person with its parts, once it has ended."""
+        return self.read_ended_script(self.find_current("speech", person))
+
+    def read_ended_script(self, job: str) -> EndedScript | None:
+        """Read a script with its parts, once it has ended. Where an earlier version stored no model, it is the one that spoke it."""
         progress, known = (self.keeper.get_progress(job), self.keeper.journal.find(job)) if job else (Progress(), None)
         request = as_script(known.request) if known is not None else None
         if progress.end is None or not progress.parts or request is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from app.ui.state.settings import Settings
 from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at, page_of
+from tests.ui.state.test_editing import end
 from tests.ui.tabs.test_audiobook_export import page_of as shelf_of
 
 ASKED = SpeechRequest("?", seed=7, speed=1.5)
@@ -164,6 +166,80 @@ def test_the_voice_that_is_chosen_for_a_script_of_one_reads_as_the_narrator(desk
     assert all(
         request.voice is None and {each.name: each.voice for each in request.cast}["Narrator"] == edith.prompt for request in waiting(desk)
     )
+
+
+def cast_with(desk: Desk, anna: str) -> SpeechRequest:
+    """Ask for the story with this voice for Anna, and those for the others that no other voice of hers takes away."""
+    known = {each.name: each.prompt for each in desk.models.list_voices("starter-voice", OWNER)}
+    others = (Actor("Narrator", known["George"]), Actor("Ben", known["Brian"]))
+    return SpeechRequest("?", "starter-voice", cast=(*others, Actor("Anna", known[anna])))
+
+
+def speak_story(desk: Desk, folder: Path) -> tuple[str, ...]:
+    """Have all of the story spoken, and tick all of it again."""
+    open_story(desk, folder)
+    desk.book.give_voices(["Anna", "Ben"])
+    desk.book.begin(cast_with(desk, "Daisy"))
+    spoken = desk.jobs.chapters.jobs
+    for job in spoken:
+        end(desk, job)
+    return spoken
+
+
+def list_fresh(desk: Desk, request: SpeechRequest) -> list[str]:
+    parts = desk.jobs.parse(request).parts
+    return [part.text for place, part in enumerate(parts) if place in request.choose_parts(len(parts))]
+
+
+def test_of_a_spoken_book_only_the_lines_of_whoever_got_another_voice_are_spoken_anew(desk: Desk, tmp_path: Path) -> None:
+    first, second, third = speak_story(desk, tmp_path)
+    desk.book.begin(cast_with(desk, "Edith"))
+    one, two = waiting(desk)
+    assert list_fresh(desk, one) == ["[Anna] No"] and list_fresh(desk, two) == ["[Anna] Stay"]
+    assert {Path(path).parent.name for path in one.keep} == {"", first} and {Path(path).parent.name for path in two.keep} == {"", second}
+    assert 0 < sum(desk.jobs.chapters.seconds) < 6, "what is forecast is the lines"
+    assert [each.state for each in desk.book.list_spoken()] == ["waits", "waits", "done"]
+    again = desk.jobs.chapters.jobs
+    for job in again:
+        end(desk, job)
+    assert [each.state for each in desk.book.list_spoken()] == ["done"] * 3
+    made = [desk.keeper.shelf.list_of_job(job)[0] for job in (*again, third)]
+    desk.book.close()
+    assert desk.book.find_book(made)[1] == {each.id: place for place, each in enumerate(made)}
+
+
+def test_chapters_that_are_as_they_were_are_spoken_once_more_as_a_whole(desk: Desk, tmp_path: Path) -> None:
+    speak_story(desk, tmp_path)
+    desk.book.tick([0, 2])
+    desk.book.begin(cast_with(desk, "Daisy"))
+    assert [each.keep for each in waiting(desk)] == [(), ()]
+
+
+def test_another_manner_of_speaking_takes_nothing_over_and_another_format_joins_anew(desk: Desk, tmp_path: Path) -> None:
+    speak_story(desk, tmp_path)
+    desk.book.begin(dataclasses.replace(cast_with(desk, "Edith"), format="flac"))
+    assert [(len(list_fresh(desk, each)), each.format) for each in waiting(desk)] == [(1, "flac"), (1, "flac"), (0, "flac")]
+    for job in desk.jobs.chapters.jobs:
+        desk.keeper.stop(job)
+    assert [each.state for each in desk.book.list_spoken()] == ["cut"] * 3 and all(each.creation for each in desk.book.list_spoken())
+    desk.book.begin(dataclasses.replace(cast_with(desk, "Edith"), temperature=0.5))
+    assert [each.keep for each in waiting(desk)] == [()] * 3
+
+
+def test_lines_of_a_chapter_that_were_edited_stay_so_in_another_voice(desk: Desk, tmp_path: Path) -> None:
+    first, *_ = speak_story(desk, tmp_path)
+    desk.jobs.show_script(first, OWNER)
+    request = desk.keeper.journal.get(first).request
+    assert isinstance(request, SpeechRequest)
+    edited = request.text.replace("Come in,", "Do come in,")
+    end(desk, desk.jobs.speak_changed(edited, OWNER, request.cast))
+    desk.book.tick([0])
+    desk.book.begin(cast_with(desk, "Edith"))
+    (one,) = waiting(desk)
+    assert one.text == edited and list_fresh(desk, one) == ["[Anna] No"]
+    end(desk, desk.jobs.chapters.jobs[0])
+    desk.editing.go_back(OWNER)
+    assert desk.book.list_spoken()[0].state == "done", "the one before is back"
 
 
 def test_a_book_that_is_opened_again_knows_what_of_it_is_spoken_and_by_whom(desk: Desk, tmp_path: Path) -> None:
