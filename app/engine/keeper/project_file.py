@@ -7,10 +7,10 @@ import tempfile
 import time
 import uuid
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import IO, Annotated, Any, Final
+from typing import IO, Annotated, Any, Final, NotRequired
 
 import soundfile
 from pydantic import Field, TypeAdapter
@@ -33,6 +33,7 @@ from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import Request, from_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.speech.sound.arrived import is_speech
+from app.engine.speech.sound.audiobook import draw_cover
 from app.engine.speech.sound.sound import CODINGS
 from app.engine.speech.text.pronunciations import choose_rows, read_field
 from app.engine.speech.text.voice_files import FILE_BYTES as VOICE_BYTES
@@ -47,11 +48,13 @@ FILE_BYTES: Final = (4 << 30) - 1
 """A zip without extensions can hold no more."""
 PACKED_TIMES, PACKED_BYTES = 8, 64 << 20
 """A file may become this many times as large, and this many bytes more: Hearth packs nothing but the list."""
-CREATIONS_MOST, VOICES_MOST = 2000, 200
+CREATIONS_MOST, VOICES_MOST, BOOKS_MOST = 2000, 200, 200
 LEFT_NAMED_MOST: Final = 10
 """So many of those that stay out are named."""
 SIDE_MOST: Final = 16_384
 LONGEST_S: Final = 86_400.0
+COVER_BYTES: Final = 8 << 20
+TITLE_MOST: Final = 500
 PICTURE: Final = "png"
 
 FindModel = Callable[[str, str], str]
@@ -77,6 +80,15 @@ class StoredCreation(TypedDict):
     tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=TAG_MOST)]], Field(max_length=50)]
 
 
+class StoredBook(TypedDict):
+    title: Annotated[str, Field(max_length=TITLE_MOST)]
+    author: Annotated[str, Field(max_length=TITLE_MOST)]
+    words: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    cover: Annotated[str, Field(pattern=r"^(covers/[0-9]{4}\.jpg)?$")]
+    places: Annotated[dict[_Label, Annotated[int, Field(ge=0, le=100_000)]], Field(max_length=CREATIONS_MOST)]
+    """A creation's file leads to the place of its chapter."""
+
+
 class StoredWork(TypedDict):
     drafts: dict[str, str]
     speak: dict[str, Any]
@@ -89,9 +101,28 @@ class StoredProject(TypedDict):
     work: StoredWork | None
     voices: Annotated[list[StoredVoice], Field(max_length=VOICES_MOST)]
     creations: Annotated[list[StoredCreation], Field(max_length=CREATIONS_MOST)]
+    books: NotRequired[Annotated[list[StoredBook], Field(max_length=BOOKS_MOST)]]
 
 
 PROJECT: Final = TypeAdapter(StoredProject)
+
+
+@dataclass(frozen=True, slots=True)
+class BookRecord:
+    """What an audiobook says, without the words of its chapters."""
+
+    title: str
+    author: str
+    words: str
+    """A hash of its chapters."""
+    cover: bytes
+    """It is empty where the book has none."""
+    places: Mapping[str, int]
+    """The job that spoke a chapter first leads to the chapter's place."""
+
+
+FindBooks = Callable[[Collection[str]], Sequence[BookRecord]]
+"""It returns the books of which these jobs spoke chapters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +134,7 @@ class Brought:
     creations: int
     voices: int
     notes: tuple[Sentence, ...]
+    books: tuple[BookRecord, ...] = ()
 
 
 def _explain_stay(creation: Creation) -> Sentence | None:
@@ -148,7 +180,7 @@ def _ending(creation: Creation) -> str:
     return creation.path.suffix.lower().lstrip(".")
 
 
-def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, target: Path) -> str:
+def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, target: Path, find_books: FindBooks) -> str:
     """Write an album as one file; return its name. Paths of this computer stay out, and so does what is typed elsewhere."""
     album = gallery.get_album(album_id)
     found = [each for each in shelf.find(Search(album=album_id, most=-1)) if _explain_stay(each) is None]
@@ -181,7 +213,9 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
         creations.append(stored)
         files[stored["file"]] = each.path
     voices = [StoredVoice(file=f"voices/{place:04}.wav", clip=public_name(each.prompt.path)) for place, each in enumerate(used)]
-    project = StoredProject(hearth_project=FORMAT, name=album.name, work=work, voices=voices, creations=creations)
+    origins = {stored["file"]: shelf.find_origin(each.job) for stored, each in zip(creations, found, strict=True)}
+    books, covers = _list_books(origins, find_books({*origins.values()}))
+    project = StoredProject(hearth_project=FORMAT, name=album.name, work=work, voices=voices, creations=creations, books=books)
     try:
         with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED, allowZip64=False) as bundle:
             bundle.writestr(LIST, json.dumps(project, ensure_ascii=False), zipfile.ZIP_DEFLATED)
@@ -189,11 +223,27 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
                 with tempfile.TemporaryDirectory(dir=target.parent) as folder:
                     export_voice(voice, Path(folder, "voice.wav"))
                     bundle.write(Path(folder, "voice.wav"), row["file"])
+            for name, cover in covers.items():
+                bundle.writestr(name, cover)
             for name, path in files.items():
                 bundle.write(path, name)
     except zipfile.LargeZipFile as fault:
         raise Trouble(say("project.large", "This album has more than 4 GB, too much for one file. Divide it.")) from fault
     return album.name
+
+
+def _list_books(origins: Mapping[str, str], kept: Sequence[BookRecord]) -> tuple[list[StoredBook], dict[str, bytes]]:
+    """Return the books with the places of the creations that are chapters of them, and their covers by name. `origins`: by creation's file the job."""
+    books, covers = list[StoredBook](), dict[str, bytes]()
+    for each in kept:
+        cover = f"covers/{len(covers):04}.jpg" if each.cover else ""
+        if cover:
+            covers[cover] = each.cover
+        places = {file: each.places[job] for file, job in origins.items() if job in each.places}
+        books.append(
+            StoredBook(title=each.title[:TITLE_MOST], author=each.author[:TITLE_MOST], words=each.words, cover=cover, places=places)
+        )
+    return books, covers
 
 
 def _is_readable(creation: Creation) -> bool:
@@ -260,6 +310,7 @@ def read_project(home: Home, shelf: Shelf, gallery: Gallery, file: IO[bytes], ca
                     archive.save(voice["file"], folder / f"voice-{place}.wav", VOICE_BYTES)
                 for place, creation in enumerate(project["creations"]):
                     archive.save(creation["file"], _place(folder, place, creation), FILE_BYTES)
+                covers = [_read_cover(archive, each) for each in project.get("books", ())]
         except OSError as fault:
             if fault.errno is not None:  # of the disk
                 raise
@@ -267,11 +318,19 @@ def read_project(home: Home, shelf: Shelf, gallery: Gallery, file: IO[bytes], ca
         for place, _ in enumerate(project["voices"]):
             check_voice(folder / f"voice-{place}.wav", called)
         requests = [_check_creation(_place(folder, place, each), each) for place, each in enumerate(project["creations"])]
-        return _take_in(home, shelf, gallery, folder, project=project, requests=requests, find_model=find_model)
+        return _take_in(home, shelf, gallery, folder, project=project, requests=requests, covers=covers, find_model=find_model)
 
 
 def _place(folder: Path, place: int, creation: StoredCreation) -> Path:
     return folder / f"{place}{PurePath(creation['file']).suffix}"
+
+
+def _read_cover(archive: Archive, book: StoredBook) -> bytes:
+    """Read a book's cover; raise a Trouble for what is no picture."""
+    data = archive.read(book["cover"], COVER_BYTES) if book["cover"] else b""
+    if data and not draw_cover(data)[0]:
+        raise _refuse_member(book["cover"], say("word.picture", "picture"))
+    return data
 
 
 def _read_list(archive: Archive, called: str) -> StoredProject:
@@ -291,7 +350,8 @@ def _read_list(archive: Archive, called: str) -> StoredProject:
 
 def _check_members(archive: Archive, project: StoredProject) -> None:
     """Raise a Trouble for a file that the list does not name, names twice, or names in vain."""
-    listed = [LIST, *(each["file"] for each in project["voices"]), *(each["file"] for each in project["creations"])]
+    covers = [each["cover"] for each in project.get("books", ()) if each["cover"]]
+    listed = [LIST, *(each["file"] for each in project["voices"]), *(each["file"] for each in project["creations"]), *covers]
     if odd := sorted(archive.names - set(listed)):
         raise BadRequest(
             say(
@@ -325,21 +385,33 @@ def _check_creation(file: Path, stored: StoredCreation) -> Request:
     except (OSError, soundfile.LibsndfileError):
         fits = False
     if not fits:
-        raise BadRequest(
-            say(
-                "project.broken",
-                "{file} in the project is no {kind} that Hearth made, so nothing was taken in. Have it sent again.",
-                file=stored["file"],
-                kind=say("word.picture", "picture") if ending == PICTURE else say("word.sound", "sound"),
-            )
-        )
+        raise _refuse_member(stored["file"], say("word.picture", "picture") if ending == PICTURE else say("word.sound", "sound"))
     return request
 
 
+def _refuse_member(file: str, kind: Sentence) -> BadRequest:
+    return BadRequest(
+        say(
+            "project.broken",
+            "{file} in the project is no {kind} that Hearth made, so nothing was taken in. Have it sent again.",
+            file=file,
+            kind=kind,
+        )
+    )
+
+
 def _take_in(
-    home: Home, shelf: Shelf, gallery: Gallery, folder: Path, *, project: StoredProject, requests: Sequence[Request], find_model: FindModel
+    home: Home,
+    shelf: Shelf,
+    gallery: Gallery,
+    folder: Path,
+    *,
+    project: StoredProject,
+    requests: Sequence[Request],
+    covers: Sequence[bytes],
+    find_model: FindModel,
 ) -> Brought:
-    clips, renamed = dict[str, Voice](), dict[str, str]()
+    clips, renamed, jobs = dict[str, Voice](), dict[str, str](), dict[str, str]()
     for place, each in enumerate(project["voices"]):
         file = folder / f"voice-{place}.wav"
         name = check_voice(file, each["clip"])
@@ -351,6 +423,7 @@ def _take_in(
         made_s = min(stored["made_s"], time.time())
         job = Job(uuid.uuid4().hex, OWNER, asked, Choice(), "finished", 0, "", made_s, made_s)
         summary = RunSummary(stored["model"], stored["seconds"], whole=stored["whole"], made_s=made_s)
+        jobs[stored["file"]] = job.id
         creations = shelf.keep(job, [_place(folder, place, stored)], summary)
         gallery.put(creations, album)
         gallery.tag(creations, stored["tags"])
@@ -361,7 +434,17 @@ def _take_in(
     notes = list[Sentence]()
     if project["work"] is not None:
         gallery.keep_drafts(album, dict(_fit_work(project["work"], renamed, find_model, notes)))
-    return Brought(album, gallery.get_album(album).name, len(requests), len(clips), tuple(notes))
+    books = tuple(
+        BookRecord(
+            clean_words(each["title"]),
+            clean_words(each["author"]),
+            each["words"],
+            cover,
+            {jobs[file]: place for file, place in each["places"].items() if file in jobs},
+        )
+        for each, cover in zip(project.get("books", ()), covers, strict=True)
+    )
+    return Brought(album, gallery.get_album(album).name, len(requests), len(clips), tuple(notes), books)
 
 
 def _find_kept(home: Home, file: Path, name: str) -> Voice | None:

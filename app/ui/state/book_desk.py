@@ -21,6 +21,7 @@ from app.engine.jobs.request import Actor, SpeechRequest
 from app.engine.jobs.settings import SEED_LIMIT
 from app.engine.jobs.shelf import Search
 from app.engine.keeper.own_inputs import require_own
+from app.engine.keeper.project_file import BookRecord
 from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import draw_cover
@@ -127,7 +128,9 @@ class BookDesk:
         begun = self.jobs.begin_together(requests, OWNER, sources)
         if self.book:
             self._remember(dict(zip((key_of(self.book.chapters[place]) for place in ticked), begun, strict=True)))
-            self._keep(self.book, {**self._list_places(), **dict(zip(begun, ticked, strict=True))})
+            places = {**self._list_places(), **dict(zip(begun, ticked, strict=True))}
+            words = _hash(" ".join(map(key_of, self.book.chapters)))
+            self.keep_record(BookRecord(self.book.title, self.book.author, words, self.book.cover, places))
 
     def _plan(self, asked: SpeechRequest, scripts: Sequence[str]) -> list[tuple[int, SpeechRequest, EndedScript | None]]:
         """Return what is begun of which chapters, and the script from which each takes parts over. Where one got another voice, their lines alone are
@@ -244,16 +247,24 @@ class BookDesk:
         with contextlib.suppress(Trouble):  # then only a book that is opened again does not know of it
             self.jobs.settings.change(SAVED, {}, add)
 
-    def _keep(self, book: Book, places: Mapping[str, int]) -> None:
-        """Keep what the book's audiobook says, and which job spoke the chapter in which place, for when it is not open any more."""
+    def find_records(self, jobs: Collection[str]) -> list[BookRecord]:
+        """Return what is kept of the books of which these jobs spoke chapters."""
+        return [
+            BookRecord(each["title"], each["author"], each["words"], self._read_kept(each).cover, each["jobs"])
+            for each in self.jobs.settings.get(BOOKS, [])
+            if not each["jobs"].keys().isdisjoint(jobs)
+        ]
+
+    def keep_record(self, book: BookRecord) -> None:
+        """Keep what a book's audiobook says, and which job spoke the chapter in which place, for when it is not open any more."""
         cover, _ = draw_cover(book.cover)
         folder, name = self.jobs.keeper.home.covers, hashlib.sha256(cover).hexdigest() if cover else ""
-        told = {"title": book.title, "author": book.author, "cover": name, "words": _hash(" ".join(map(key_of, book.chapters)))}
+        told = {"title": book.title, "author": book.author, "cover": name, "words": book.words}
 
         def add(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
             others = [each for each in books if not told.items() <= each.items()]
             before: dict[str, int] = next((each["jobs"] for each in books if each not in others), {})
-            return [*others, {**told, "jobs": dict([*{**before, **places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
+            return [*others, {**told, "jobs": dict([*{**before, **book.places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
 
         with contextlib.suppress(Trouble, OSError):  # then its audiobook can only be saved while it is open
             if cover:

@@ -193,7 +193,7 @@ def send_project(desk: Desk, request: Request, asked: ProjectAsked) -> Response:
     target = desk.make_upload_folder() / "project.zip"
     keeper = desk.keeper
     try:
-        name = write_project(keeper.home, keeper.shelf, keeper.gallery, asked.album, target)
+        name = write_project(keeper.home, keeper.shelf, keeper.gallery, asked.album, target, desk.book.find_records)
     except BaseException:
         shutil.rmtree(target.parent, ignore_errors=True)
         raise
@@ -226,4 +226,7 @@ def _take(desk: Desk, file: IO[bytes], called: str) -> Brought:
         ids = [id_ for _, id_ in desk.models.list_choices(kind) if public_name(id_) == name]
         return ids[0] if len(ids) == 1 else ""
 
-    return read_project(keeper.home, keeper.shelf, keeper.gallery, file, called, find_model)
+    brought = read_project(keeper.home, keeper.shelf, keeper.gallery, file, called, find_model)
+    for each in brought.books:
+        desk.book.keep_record(each)
+    return brought

@@ -17,6 +17,7 @@ from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.engine.speech.text.pronunciations import store_everywhere
 from app.ui.state.desk import Desk
+from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at
 from tests.ui.tabs.test_audiobook_export import page_of
@@ -126,6 +127,37 @@ def test_taken_in_twice_it_stands_beside_itself_and_brings_no_voice_twice(desks:
     assert theirs.settings.get("speak")["voice"] == "Tom 2", "another voice of that name is not taken for it"
 
 
+def test_the_book_of_its_chapters_goes_along(desks: tuple[Desk, Desk], tmp_path: Path) -> None:
+    mine, theirs = desks
+    Image.new("RGB", (60, 90), (0, 90, 0)).save(cover := io.BytesIO(), "PNG")
+    pages = {f"{name}.xhtml": f"<h1>{name}</h1><p>It rained.</p>" for name in ("One", "Two", "Three")}
+    with save_epub(tmp_path / "x", pages, None, cover=cover.getvalue()).open("rb") as file:
+        mine.book.open(file, "x.epub")
+    mine.book.begin(SpeechRequest("?", seed=7))
+    one, _, three = mine.jobs.chapters.jobs
+    last, first = keep_creation(mine, SpeechRequest("Three"), "c.wav", three), keep_creation(mine, SpeechRequest("One"), "a.wav", one)
+    alone = keep_creation(mine, SpeechRequest("Of no book."), "b.wav")
+    album = page_of(mine).post("/hearth/albums/make", json={"ids": f"{last.id},{first.id},{alone.id}", "value": "Sea"}).json()["album"]
+    content = save(mine, album)
+    assert bring(theirs, content).json()["note"].startswith("The album Sea is here, with 3 creations")
+    brought = {each.text.partition("\n")[0]: each for each in theirs.keeper.shelf.find(_all())}
+    book, places = theirs.book.find_book([brought["Three"], brought["One"]])
+    assert book and (book.title, book.author) == (mine.book.book and mine.book.book.title, mine.book.book and mine.book.book.author)
+    assert places == {brought["One"].id: 0, brought["Three"].id: 2}
+    with Image.open(io.BytesIO(book.cover)) as picture:
+        assert (picture.format, picture.size) == ("JPEG", (60, 90))
+    assert theirs.book.find_book([brought["Of no book."]])[0] is None
+    with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+        listed = json.loads(bundle.read("project.json"))
+        older = io.BytesIO()
+        with zipfile.ZipFile(older, "w") as made:
+            for name in (each for each in bundle.namelist() if not each.startswith(("project", "covers"))):
+                made.writestr(name, bundle.read(name))
+            made.writestr("project.json", json.dumps({name: each for name, each in listed.items() if name != "books"}))
+    assert one not in json.dumps(listed), "jobs of this computer stay out"
+    assert "with 3 creations" in bring(theirs, older.getvalue()).json()["note"], "one of before there were books"
+
+
 def test_joined_letters_of_its_name_go_along(desks: tuple[Desk, Desk]) -> None:
     mine, theirs = desks
     album = mine.keeper.gallery.make_album("👩\u200d🎨 می\u200cخواهم")
@@ -168,6 +200,15 @@ def change_first(**values: Any) -> Callable[[dict[str, bytes]], None]:
     return change
 
 
+def add_book(cover: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        book = {"title": "A", "author": "", "words": "0" * 32, "cover": cover, "places": {"creations/0001.wav": 0}}
+        change_list(books=[book])(members)
+        members[cover] = content
+
+    return change
+
+
 def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
     return lambda members: members.update({name: content})
 
@@ -197,6 +238,8 @@ def large_picture() -> bytes:
         pytest.param(
             change_list(voices=[{"file": "../../voice.wav", "clip": "x"}]), "no project that Hearth saved", id="a way out in the list"
         ),
+        pytest.param(add_book("covers/0000.jpg", b"GIF89a"), "no picture that Hearth made", id="a cover that is none"),
+        pytest.param(add_book("../evil.jpg", large_picture()), "no project that Hearth saved", id="a way out for a cover"),
         pytest.param(change_first(file="creations/0001.wav"), "does not belong", id="one member for two"),
         pytest.param(
             change_first(request={"kind": "picture", "prompt": "a", "unheard": 1}), "cannot be read", id="settings of a newer Hearth"
@@ -218,6 +261,7 @@ def test_what_a_stranger_made_of_it_is_refused_and_nothing_kept(desks: tuple[Des
     assert answer.status_code in (400, 409) and said in answer.json()["trouble"]
     home = theirs.keeper.home
     assert not voices.list_voices(home) and not theirs.keeper.gallery.list_albums() and not theirs.keeper.shelf.find(_all())
+    assert not theirs.settings.get("spoken_books")
     assert not [*home.scratch.glob("project-*")] and not list(home.root.parent.rglob("evil*"))
 
 
