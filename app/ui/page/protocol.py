@@ -63,7 +63,7 @@ CARRIED: Final[Mapping[Call, str]] = {
     "speak.use": "model",
     "paint.use": "model",
 }
-"""These calls carry a whole number or a model's id, in the field named; the other calls carry nothing."""
+"""These calls carry a whole number, a model's id, or a job and the number of its part, in the field named; the other calls carry nothing."""
 
 DRAFTS: Final = (
     "speak-text", "paint-prompt", "paint-negative",

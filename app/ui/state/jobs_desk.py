@@ -286,8 +286,13 @@ class JobsDesk:
         if job:
             self.latest[person.name, kind] = job
 
-    def redo_part(self, index: int, person: Person) -> str:
-        """Speak one part of the last script again."""
+    def redo_part(self, index: int, person: Person, job: str = "") -> str:
+        """Speak one part of the last script again. `job`: the page shows the parts of this one; of any other that number would be another line."""
+        spoken = self.find_ended_script(person)
+        if job and spoken is not None and spoken.job != job:
+            raise Trouble(
+                say_to_all("parts.other", "Another script was spoken or opened meanwhile, so no part was redone. Look at the list again.")
+            )
         return self.redo_parts([index], person)
 
     def redo_parts(self, places: Collection[int], person: Person) -> str:

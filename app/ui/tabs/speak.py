@@ -104,7 +104,9 @@ class SpeakTab:
         return self.shared.use(read_id(carried, "speak.use"))
 
     def redo_part(self, carried: Any, request: gr.Request) -> str:
-        return run_or_explain(lambda: self.desk.jobs.redo_part(read_number(carried, "speak.redo"), who(request)), request)
+        job, _, part = read_id(carried, "speak.redo").rpartition(" ")
+        place = int(part) if part.isascii() and part.isdecimal() and len(part) < 10 else -1
+        return run_or_explain(lambda: self.desk.jobs.redo_part(place, who(request), job), request)
 
     def speak_changed(self, text: str, cast: str, says: str, model: str, request: gr.Request) -> str:
         return run_or_explain(

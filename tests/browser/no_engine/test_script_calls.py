@@ -87,7 +87,7 @@ def test_two_parts_that_are_redone_at_once_are_two(page: Page) -> None:
     expect(again).to_have_count(2)
     again.evaluate_all("(buttons) => buttons.forEach((each) => each.click())")
     until_seen(page, lambda: len(sent) == 2)
-    assert sent == [{"part": 0}, {"part": 1}]
+    assert sent == [{"part": "x 0"}, {"part": "x 1"}]
 
 
 @pytest.mark.slow

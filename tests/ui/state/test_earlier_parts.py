@@ -104,6 +104,20 @@ def test_a_part_of_a_stopped_script_is_redone_by_the_model_that_spoke_it(tmp_pat
             desk.jobs.redo_part(0, OWNER)
 
 
+def test_a_part_of_a_list_that_is_not_shown_any_more_is_no_part_of_another_script(tmp_path: Path) -> None:
+    """The page had not heard yet of the script that was opened in another tab."""
+    with desk_at(tmp_path) as desk:
+        shown, _ = speak(desk)
+        _, other = speak(desk)
+        desk.jobs.open_parts(other, OWNER)
+        with pytest.raises(Trouble, match="Another script"):
+            desk.jobs.redo_part(1, OWNER, shown)
+        assert not desk.keeper.journal.list_waiting()
+        desk.jobs.show_script(shown, OWNER)
+        desk.jobs.redo_part(1, OWNER, shown)
+        assert str(desk.keeper.folder(shown)) in waiting(desk).keep[0]
+
+
 def test_only_the_parts_that_changed_are_spoken(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         job, creation = speak(desk, seed=None)

@@ -260,7 +260,7 @@ function drawRows(rows, parts, speech) {
       <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
     row.querySelector(".h-live").addEventListener("click", () => listen(row));
     row.querySelector(".h-again").addEventListener("click", () => {
-      call("speak.redo", { part: part.index });
+      call("speak.redo", { part: `${job} ${part.index}` });
       redone = { job, index: part.index };
       soon();
     });
