@@ -44,6 +44,10 @@ class Loop:
     """True: every second step reuses the one before."""
     reused: int = 0
     """So many steps reused something."""
+    finished: int = 0
+    """So many of its pictures are enlarged, painted over and saved."""
+    steps: int = 0
+    """The pipeline's loop has so many; 0: it did not run."""
     elapsed_s: list[float] = field(default_factory=list)
     over: float = 0.0
     """Steps that painted over what was enlarged are counted in steps of the small picture."""

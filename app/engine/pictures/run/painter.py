@@ -86,6 +86,12 @@ class _Run:
     """The enlarger multiplies so often for each picture; 0: it takes next to no time."""
     enlarging: float = 0.0
     """That weighs so many steps."""
+    over: int = 0
+    """So many steps paint over each picture."""
+    weight: float = 1.0
+    """Each of them weighs so many of the small picture's."""
+    outer: Loop | None = None
+    """One of its pictures is being painted over."""
 
 
 class Painter:
@@ -131,7 +137,16 @@ class Painter:
         settings = resolve_settings(request, self._model, job, self._tiny_vae.folder if self._tiny_vae else None, self._home)
         asked = settings.request
         products = count_products(asked.enlarger, (asked.width or 1, asked.height or 1), asked.upscale)
-        run = _Run(settings, control, seam, tell, 0, products, weigh_products(products, asked, self._model))
+        run = _Run(
+            settings,
+            control,
+            seam,
+            tell,
+            products=products,
+            enlarging=weigh_products(products, asked, self._model),
+            over=count_over(asked, self._model),
+            weight=weigh_over(asked, self._model),
+        )
         for sentence in run.settings.notes:
             tell(Note(sentence))
         self._control.activate(self.pipe, run.settings)
@@ -239,6 +254,7 @@ class Painter:
             if picture.path.is_file():
                 drop_begun(picture.checkpoint_path)
             land(picture)
+            loop.finished += 1
 
     def _finish(self, run: _Run, loop: Loop, picture: Picture, latents: torch.Tensor) -> None:
         """Decode a picture and save it, unless another machine's comes while it is decoded."""
@@ -257,20 +273,23 @@ class Painter:
             now_s = time.perf_counter()
             self._finish_s_a_pixel, loop.stepped_s = (now_s - loop.stepped_s) / _count_pixels(run), now_s
 
+    def _count_small(self, run: _Run, loop: Loop) -> int:
+        """Count the steps of the small pictures; of finished ones, that were only read, as the request has them."""
+        return loop.steps or count_steps(run.settings.request, self._model)
+
     def _enlarge(self, run: _Run, loop: Loop, picture: Picture, painted: Image.Image) -> Image.Image:
         """Enlarge a picture as the request says, to a multiple that can be painted over; once it is stopped by the formula, which takes no time."""
         request = run.settings.request
         size = find_larger(painted.size, request.upscale, self._model.settings.multiple if request.larger > 1 else 1)
         tiles = self._enlargers.enlarge_in_tiles(painted, size, request.enlarger, placement.find_device(self.pipe.vae))
-        alone = replace(loop, pictures=[picture], elapsed_s=[each / len(loop.pictures) for each in loop.elapsed_s])
-        steps_done, began_s, left = count_steps(request, self._model), time.perf_counter(), bool(request.enlarger) and size != painted.size
+        small, began_s, left = self._count_small(run, loop), time.perf_counter(), bool(request.enlarger) and size != painted.size
         try:
             while not (left and run.control.stopped):
                 done, total = next(tiles)
                 left = done < total
                 if run.products:
                     self._product_s = (time.perf_counter() - began_s) / (run.products * done / total)
-                    run.tell(self._make_step(run, steps_done, steps_done, alone, done / total))
+                    run.tell(self._make_step(run, small, small, loop, done / total))
         except StopIteration as end:
             enlarged: Image.Image = end.value
             if run.products and loop.stepped_s:
@@ -283,10 +302,10 @@ class Painter:
     def _paint_over(self, run: _Run, loop: Loop, picture: Picture, enlarged: Image.Image) -> Image.Image:
         """Paint over an enlarged picture; after Stop return it as far as it is."""
         over, inner = paint_over(run.settings, self._model, enlarged), Loop([picture], None, loop.later)
-        before = count_steps(run.settings.request, self._model) + math.ceil(run.enlarging)
-        latents = self._denoise(replace(run, settings=over, before=before), inner)
+        before = self._count_small(run, loop) + math.ceil(run.enlarging)
+        latents = self._denoise(replace(run, settings=over, before=before, outer=loop), inner)
         loop.stopped = loop.stopped or inner.stopped
-        loop.over += len(inner.elapsed_s) * weigh_over(run.settings.request, self._model)
+        loop.over += len(inner.elapsed_s) * run.weight
         loop.stepped_s = inner.stepped_s
         if latents is None:
             return enlarged
@@ -332,7 +351,7 @@ class Painter:
             if not (due(done) or run.before):  # neither what the next step would reuse, nor what is painted over, is stored
                 save(make_checkpoints())
             loop.elapsed_s.append(loop.stepped_s - before_s)
-            total = _count_total(pipe)
+            loop.steps = total = _count_total(pipe)
             run.tell(self._make_step(run, done, total, loop))
             every = run.settings.request.preview_every
             if every and done % every == 0 and done != total:
@@ -383,31 +402,37 @@ class Painter:
         return due, Reuse(due, denoiser if request.quicker == "much" else None) if due(1) else None
 
     def _make_step(self, run: _Run, done: int, total: int, loop: Loop, enlarged: float = 0.0) -> Step:
-        """`enlarged`: this share of the picture is."""
+        """`enlarged`: this share of the loop's next picture is."""
         # The first step is often slower; it counts only while it is the only one.
         # Of steps that alternate between full and reusing, as many of each count.
         recent = loop.elapsed_s[-4:] if loop.alternates else loop.elapsed_s[1:][-5:] or loop.elapsed_s
-        count = len(loop.pictures)
-        product_s = self._product_s or 0.0
-        each_s = sum(recent) / len(recent) / count if recent else product_s * run.products / max(run.enlarging, 1e-9)
+        whole, product_s, enlarging = run.outer or loop, self._product_s or 0.0, math.ceil(run.enlarging)
+        small, count = run.before - enlarging if run.outer else total, len(whole.pictures)
+        each_s = sum(recent) / len(recent) / len(loop.pictures) if recent else product_s * run.products / max(run.enlarging, 1e-9)
+        small_s = each_s / run.weight if run.outer else each_s
+        unfinished = count - whole.finished + whole.later
+        ahead = unfinished - (1 if run.outer else 0)  # so many have yet to be enlarged, but for what `enlarged` says, and painted over
         measured = self._finish_s_a_pixel
         finish_s = FINISH_STEPS * each_s if measured is None else measured * _count_pixels(run)
-        later = (count if not run.before else 0) + loop.later
-        over = count_over(run.settings.request, self._model)
-        over_s = over * weigh_over(run.settings.request, self._model) * each_s * later
-        enlarging = math.ceil(run.enlarging)
-        enlarge_s = (product_s * run.products or run.enlarging * each_s) * (later - enlarged)
-        eta_s = ((total - done) * count + total * loop.later) * each_s + (count + loop.later) * finish_s + over_s + enlarge_s
+        enlarge_s = product_s * run.products or run.enlarging * small_s
+        eta_s = (
+            (total - done) * each_s * len(loop.pictures)
+            + (whole.later * small + ahead * run.over * run.weight) * small_s
+            + (ahead - enlarged) * enlarge_s
+            + unfinished * finish_s
+        )
         ran = run.seam.take_largest() if run.seam else None
-        done, total = done + run.before + int(enlarging * enlarged), total + (run.before or enlarging) + over
+        # What follows the steps of the small pictures is done for one after the other, so it counts by its share of them all.
+        own = enlarging + run.over * done // total if run.outer else int(enlarging * enlarged)
+        done = (small if run.outer else done) + (whole.finished * (enlarging + run.over) + own) // count
         return Step(
             done,
-            total,
+            small + enlarging + run.over,
             1 / max(each_s, 1e-9),
             "steps",
             eta_s,
             self._meter.read(),
-            part=loop.pictures[0].index,
+            part=whole.pictures[0].index,
             parts=run.settings.request.batch,
             at_once=count,
             ran=ran,

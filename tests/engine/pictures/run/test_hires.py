@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +16,7 @@ from PIL import Image
 
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
+from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
 from app.engine.models.enlargers import count_products
 from app.engine.models.model import describe_need
@@ -105,9 +107,9 @@ def test_it_stops_within_a_step_and_goes_on_from_the_small_picture(folders: dict
     control, seen = Control(), list[Any]()
     for event in paints.run(replace(HIRES, batch=2), control, None, tmp_path / "job"):
         seen.append(event)
-        if isinstance(event, Step) and event.done == 5:
+        if sum(isinstance(each, Step) for each in seen) == 5:
             control.stop()
-    asked = next(place for place, each in enumerate(seen) if isinstance(each, Step) and each.done == 5)
+    asked = [place for place, each in enumerate(seen) if isinstance(each, Step)][4]
     assert isinstance(seen[-1], Stopped) and np.abs(read_pixels(seen[-1].files[0]) - read_pixels(whole.path)).max() < 0.02, "two at once"
     assert sum(isinstance(each, Step) for each in seen[asked + 1 :]) <= 1, "within a step; the report of one may wait for its reader"
     denoise, calls = paints._denoise, list[int]()
@@ -134,11 +136,12 @@ def test_an_esrgan_enlarger_is_counted_and_stops_between_tiles(
     monkeypatch.setattr(enlarge, "choose_tile", lambda *_: 16)
     request = replace(HIRES, upscale=2, batch=2, enlarger=str(save(make_old(1, 1), tmp_path / "net.safetensors")))
     events = list(paints.run(request, Control(), None, tmp_path / "whole"))
-    steps = [each for each in events if isinstance(each, Step) and each.part == 0]
-    assert [each.done for each in steps] == sorted(each.done for each in steps) and len({each.total for each in steps}) == 1
-    tiles = [each for each in steps if 4 < each.done < each.total]
-    weight = weigh_products(count_products(request.enlarger, (64, 64), 2), request, model)
-    assert len(tiles) == 16 and tiles[-1].done == 4 + math.ceil(weight) == steps[-1].total - 1 and weight > 16
+    steps = [each for each in events if isinstance(each, Step)]
+    weight = math.ceil(weigh_products(count_products(request.enlarger, (64, 64), 2), request, model))
+    ends = [4, 4 + weight // 2, 4 + (weight + 1) // 2, 4 + (2 * weight + 1) // 2, 5 + weight]
+    assert [steps[place - 1].done for place in (4, 20, 21, 37, 38)] == ends and {each.total for each in steps} == {ends[-1]} and weight > 16
+    shares = [each.share for each in accumulate(events, Progress.add, initial=Progress())]
+    assert shares == sorted(shares) and {(each.part, each.at_once, len(steps)) for each in steps} == {(0, 2, 38)}
     finished = events[-1]
     assert isinstance(finished, Finished) and finished.rate * finished.elapsed_s == pytest.approx(count_work(request, model) * 2)
 
@@ -163,6 +166,27 @@ def test_the_time_left_counts_the_enlarger(folders: dict[str, Path], tmp_path: P
         plain, counted = (paints._make_step(each, 2, 4, loop, enlarged) for each in (run, replace(run, products=1e9, enlarging=9.5)))
         assert plain.eta_s is not None and counted.eta_s == pytest.approx(plain.eta_s + expected_s)
         assert (counted.done, counted.total) == (done, plain.total + 10)
+
+
+def test_the_time_left_counts_what_each_of_a_batch_still_needs(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once, 2 s a step; each is enlarged in 1 s and painted over in two steps of 8 s."""
+    paints, _ = load_painter(folders["sd15"])
+    monkeypatch.setattr(paints, "_product_s", 1e-9)
+    monkeypatch.setattr(paints, "_finish_s_a_pixel", 0.0)
+    pictures = [Picture(place, tmp_path, tmp_path, "") for place in range(2)]
+    loop, inner = Loop(pictures, None, 0, elapsed_s=[4.0]), Loop(pictures[1:], None, 0, elapsed_s=[8.0])
+    run = _Run(cast(Any, SimpleNamespace(request=HIRES)), Control(), None, lambda _: None, products=1e9, enlarging=9.5, over=2, weight=4.0)
+    over = replace(run, before=14, outer=loop)
+    told = [
+        (0, run, 2, 4, loop, 0.0, 2, 42.0), (0, run, 4, 4, loop, 0.5, 6, 33.5), (0, over, 1, 2, inner, 0.0, 9, 25.0),
+        (1, run, 4, 4, loop, 0.5, 12, 16.5), (1, over, 1, 2, inner, 0.0, 15, 8.0), (1, over, 2, 2, inner, 0.0, 16, 0.0),
+    ]  # fmt: skip
+    for finished, now, done, total, paints_now, enlarged, shown, eta_s in told:
+        loop.finished = finished
+        step = paints._make_step(now, done, total, paints_now, enlarged)
+        assert (step.done, step.total, step.eta_s) == (shown, 16, pytest.approx(eta_s)) and (step.part, step.at_once) == (0, 2)
 
 
 def test_what_cannot_be_painted_over_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
