@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from app.base.trouble import Trouble
-from app.engine.pictures.run.input_images import open_image, open_mask
+from app.engine.pictures.run.input_images import fit_mask, open_image
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from app.ui.tabs.start_picture import save_pictures
@@ -45,7 +45,7 @@ def test_a_photo_taken_upright_is_painted_upright(desk: Desk, tmp_path: Path) ->
     assert open_image(picture).size == open_image(photo).size == (300, 400)
     red, green, blue = open_image(picture).getpixel((150, 20))  # type: ignore[misc]
     assert red > 200 and green > 200 and blue < 60, "its top is where it was when it was taken"
-    assert open_mask(mask, 300, 400).getbbox() == (0, 0, 150, 400)
+    assert fit_mask(open_image(mask), 300, 400).getbbox() == (0, 0, 150, 400)
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])

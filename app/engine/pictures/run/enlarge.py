@@ -137,8 +137,8 @@ def _enlarge_once(picture: Image.Image, net: Net, tiling: Tiling, tile: int, don
     small, scale = np.asarray(picture.convert("RGB")), net.scale
     high, wide = small.shape[:2]
     shape = wide * scale, high * scale
-    adds = isinstance(net, Compact)
-    large = np.array(picture.convert("RGB").resize(shape, BASES[net.base]) if isinstance(net, Compact) else Image.new("RGB", shape))
+    base = BASES[net.base] if isinstance(net, Compact) else None
+    large = np.array(Image.new("RGB", shape) if base is None else picture.convert("RGB").resize(shape, base))
     reach, soft, cell = tiling
     for top, bottom in _cut(high, tile, cell):
         for left, right in _cut(wide, tile, cell):
@@ -154,7 +154,7 @@ def _enlarge_once(picture: Image.Image, net: Net, tiling: Tiling, tile: int, don
                     * _fade(inner.shape[1], 2 * soft * scale if left else 0)[:, None]
                 )
                 inner = place + (inner - place) * share
-            elif adds:
+            elif base is not None:
                 inner = place + inner
             place[:] = np.clip(np.rint(inner), 0, 255)
             done += 1

@@ -93,14 +93,15 @@ def resolve_settings(
     image = input_images.open_image(request.image) if request.image else None
     drawn = input_images.open_image(request.guide) if request.guide else None
     masked_only = request.masked_only and bool(request.mask)
-    mask = input_images.open_mask(request.mask, *image.size) if image and request.mask and masked_only else None
+    marked = input_images.open_image(request.mask) if image and request.mask else None
+    mask = input_images.fit_mask(marked, *image.size) if image and marked and masked_only else None
     first = image or drawn
     shape = choose_shape(mask, request.masked_padding) if mask else first.size if first else None
     width, height = input_images.choose_size(request.width, request.height, settings, shape)
     around = Surroundings.find(image, mask, request.masked_padding, (width, height)) if image and mask else None
     if drawn is not None and (cut := note_cut(drawn, *(image.size if image and around else (width, height)))):
         notes.append(cut)
-    if image and request.mask and (cut := input_images.note_cut_mask(request.mask, image)):
+    if image and marked and (cut := input_images.note_cut_mask(marked, image)):
         notes.append(cut)
     if image and not around and (width, height) != settings.fit_shape(image.size) and note_cut(image, width, height):
         notes.append(
@@ -169,7 +170,7 @@ def resolve_settings(
         image, mask = around.cut(width, height)
     elif image:
         image = input_images.crop_to(image, width, height)
-        mask = input_images.open_mask(request.mask, width, height) if request.mask else None
+        mask = input_images.fit_mask(marked, width, height) if marked else None
     return PictureSettings(
         resolved,
         _list_prompts(resolved, model),

@@ -144,9 +144,8 @@ def have_one_shape(image: Image.Image, width: int, height: int) -> bool:
     return abs(image.width * height / (image.height * width) - 1) < CUT
 
 
-def note_cut_mask(path: str, start: Image.Image) -> Sentence | None:
+def note_cut_mask(mask: Image.Image, start: Image.Image) -> Sentence | None:
     """Say so if a mask has another shape than its starting picture, as it is painted elsewhere then than it was drawn."""
-    mask = open_image(path)
     if have_one_shape(mask, *start.size):
         return None
     return say(
@@ -157,9 +156,8 @@ def note_cut_mask(path: str, start: Image.Image) -> Sentence | None:
     )
 
 
-def open_mask(path: str, width: int, height: int) -> Image.Image:
+def fit_mask(whole: Image.Image, width: int, height: int) -> Image.Image:
     """Return the mask, white where the picture is repainted; raise a Trouble if nothing is white, or nothing is left of it in this shape."""
-    whole = open_image(path)
     drawn = _mark_white(crop_to(whole, width, height))
     if drawn.getbbox() is not None:
         return drawn

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
+from app.engine.jobs.request import NAME_MOST
 from app.engine.models.voice_limits import NONVERBALS
 from app.engine.speech.text.named_speakers import is_name
 from app.engine.speech.text.said_words import PARTICLES
@@ -13,10 +14,8 @@ from app.engine.speech.text.said_words import PARTICLES
 NARRATOR: Final = "Narrator"
 """Whoever speaks before the first name is called so."""
 NAMES_MOST: Final = 50
-LETTERS_MOST: Final = 40
-"""A name in brackets has no more."""
-_BRACKETS: Final = re.compile(rf"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{{1,6}})[ \t]*+|([^\[\]\n:]{{1,{LETTERS_MOST}}}))\]", re.IGNORECASE)
-_AT_LINE: Final = re.compile(r"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{0,39})(?::(?=\s)|：)", re.MULTILINE)
+_BRACKETS: Final = re.compile(rf"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{{1,6}})[ \t]*+|([^\[\]\n:]{{1,{NAME_MOST}}}))\]", re.IGNORECASE)
+_AT_LINE: Final = re.compile(rf"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{{0,{NAME_MOST - 1}}})(?::(?=\s)|：)", re.MULTILINE)
 _WORDS: Final = re.compile(r"\w")
 _ENDS: Final = frozenset(".!?…,\"”'’)]—-:")
 """Within a line, a tag follows one of these."""
@@ -54,7 +53,7 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
 def may_be_name(words: str) -> bool:
     """Tell whether what stands in brackets looks like a name, of three words besides particles."""
     return (
-        len(words) <= LETTERS_MOST
+        len(words) <= NAME_MOST
         and any(map(str.isalpha, words))
         and is_name(words)
         and words.casefold() not in NONVERBALS | {"pause"}

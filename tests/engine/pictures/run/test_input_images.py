@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageCms, features
 
 from app.base.trouble import Impossible
-from app.engine.pictures.run.input_images import open_image, open_mask
+from app.engine.pictures.run.input_images import fit_mask, open_image
 
 RAMP = np.tile(np.arange(256, dtype=np.float64), (64, 1))
 
@@ -45,7 +45,7 @@ def test_light_above_white_leaves_the_picture_as_bright_as_it_is(tmp_path: Path)
 
 def test_a_mask_of_16_bits_marks_its_bright_half_alone(tmp_path: Path) -> None:
     Image.fromarray((RAMP * 257).astype(np.uint16)).save(tmp_path / "mask.png")
-    mask = np.asarray(open_mask(str(tmp_path / "mask.png"), 256, 64))
+    mask = np.asarray(fit_mask(open_image(str(tmp_path / "mask.png")), 256, 64))
     assert not mask[:, :120].any() and mask[:, 136:].all()
 
 
