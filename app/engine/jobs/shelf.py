@@ -306,10 +306,8 @@ class Shelf:
         return found[0]
 
     def get_all(self, ids: Iterable[int]) -> list[Creation]:
-        """Return those of several creations that are still there; of what is gone altogether, raise a Trouble."""
-        asked = dict.fromkeys(ids)
-        found = [creation for each in asked for creation in self._find(each)]
-        return found or [self.get(each) for each in asked]
+        """Return those of several creations that are still there, each once."""
+        return [creation for each in dict.fromkeys(ids) for creation in self._find(each)]
 
     def _find(self, id_: int) -> list[Creation]:
         with self._moving:  # a file on its way is at neither place

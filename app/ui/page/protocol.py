@@ -126,9 +126,7 @@ ROUTES: Final = (
     Address("hearth/greeting", "POST"),
     Address("hearth/shelf", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "since", "until", "earlier")),
     Address("hearth/shelf/empty", "POST"),
-    Address(
-        "hearth/shelf/all", fields=("words", "kind", "model", "favourite", "binned", "skip", "album", "tag", "since", "until", "earlier")
-    ),
+    Address("hearth/shelf/all", fields=("words", "kind", "model", "favourite", "binned", "album", "tag", "since", "until")),
     Address("hearth/shelf/{id}/{act}", "POST"),
     Address("hearth/enlarge"),
     Address("hearth/enlarge/{act}", "POST", ("id", "times", "enlarger")),

@@ -110,7 +110,7 @@ def routes(desk: Desk) -> list[Route]:
 
 
 def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
-    """Change what is in an album or on creations; answer with the album."""
+    """Change what is in an album or on creations; answer with the album, or with what was moved and how many are gone."""
     if asked.act == "keep":
         desk.keeper.gallery.keep_drafts(asked.album, {name: desk.settings.get(name, {}) for name in WORK})
         return JSONResponse({"album": asked.album})
@@ -129,7 +129,9 @@ def act(desk: Desk, request: Request, asked: AlbumAsked) -> Response:
     shelf = desk.keeper.shelf
     creations = shelf.get_all(ids)
     if action is None:
-        return JSONResponse(move(shelf, creations, asked.act, language(request)))
+        return JSONResponse({"gone": len({*ids}) - len(creations), **move(shelf, creations, asked.act, language(request))})
+    if ids and not creations:
+        shelf.get(ids[0])  # it says what is gone
     made = action(Deed(shelf, desk.keeper.gallery, creations, asked.album, asked.value))
     return JSONResponse({"album": made or asked.album})
 

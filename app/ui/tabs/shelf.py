@@ -71,18 +71,21 @@ def build(desk: Desk) -> None:
     gr.HTML('<section id="h-shelf"></section>', apply_default_css=False)
 
 
-class SearchAsked(Asked):
+class FoundAsked(Asked):
     words: Word = ""
     kind: Word = ""
     model: str = ""
     favourite: str | None = None
     binned: str | None = None
-    skip: Id = 0
     album: Id = 0
     tag: Word = ""
     since: float = Field(0.0, ge=0, le=1e11)
     until: float = Field(0.0, ge=0, le=1e11)
     """They count seconds since 1970."""
+
+
+class SearchAsked(FoundAsked):
+    skip: Id = 0
     earlier: Id = 0
     """It asks for what this creation's script made before it was edited."""
 
@@ -111,7 +114,7 @@ def guest_routes(desk: Desk) -> list[Route]:
 def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/shelf/empty", empty_bin, ["POST"]),
-        owner_route(desk, "/hearth/shelf/all", list_all, schema=SearchAsked),
+        owner_route(desk, "/hearth/shelf/all", list_all, schema=FoundAsked),
         *guest_routes(desk),
         owner_route(desk, "/hearth/export", export, schema=ExportAsked),
         *albums.routes(desk),
@@ -119,7 +122,7 @@ def routes(desk: Desk) -> list[Route]:
     ]
 
 
-def read_search(asked: SearchAsked, person: Person) -> Search:
+def read_search(asked: FoundAsked, person: Person, skip: int = 0) -> Search:
     return Search(
         asked.words,
         asked.kind,
@@ -127,7 +130,7 @@ def read_search(asked: SearchAsked, person: Person) -> Search:
         asked.favourite is not None,
         asked.binned is not None,
         most=PAGE + 1,
-        skip=asked.skip,
+        skip=skip,
         album=asked.album,
         tag=asked.tag,
         since_s=asked.since,
@@ -137,7 +140,7 @@ def read_search(asked: SearchAsked, person: Person) -> Search:
     )
 
 
-def list_all(desk: Desk, request: Request, asked: SearchAsked) -> Response:
+def list_all(desk: Desk, request: Request, asked: FoundAsked) -> Response:
     """Name all that is found, of all pages, so that it can be selected."""
     found = desk.keeper.shelf.list_all(read_search(asked, who(request)))
     return JSONResponse(FoundView(creations=[{"id": id_, "kind": kind} for id_, kind in found]))
@@ -145,7 +148,7 @@ def list_all(desk: Desk, request: Request, asked: SearchAsked) -> Response:
 
 def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     spoken, person = language(request), who(request)
-    wanted, most = read_search(asked, person), albums.AT_ONCE_MOST
+    wanted, most = read_search(asked, person, asked.skip), albums.AT_ONCE_MOST
     shelf = desk.keeper.shelf
     found = shelf.list_earlier(desk.jobs.find_creation(asked.earlier, person)) if asked.earlier else shelf.find(wanted)
     earlier = shelf.count_earlier(found) if wanted.latest and not asked.earlier else {}

@@ -118,9 +118,10 @@ def test_what_cannot_be_moved_or_is_gone_leaves_the_others_to_it(desk: Desk, mon
     ids = ",".join(str(each.id) for each in (boat, held, gone, cat, boat))
     told = do(page, "delete", ids=ids)
     assert told["moved"] == [boat.id, cat.id] and "could not be moved" in told["trouble"]
-    assert do(page, "delete", ids=f"{boat.id},{cat.id}") == {"moved": []}
+    assert told["gone"] == 1 and do(page, "delete", ids=f"{boat.id},{cat.id}") == {"gone": 0, "moved": []}
     shelf.delete(boat.id)  # as a request that comes at the same time
     assert shelf.get(boat.id).path.name == boat.path.name
-    assert do(page, "restore", ids=ids) == {"moved": [boat.id, cat.id]}
-    assert "not on the shelf" in do(page, "restore", ids=f"{gone.id}")["trouble"]
+    assert do(page, "restore", ids=ids) == {"gone": 1, "moved": [boat.id, cat.id]}
+    assert do(page, "restore", ids=f"{gone.id},{gone.id}") == do(page, "delete", ids=f"{gone.id}") == {"gone": 1, "moved": []}
+    assert "not on the shelf" in do(page, "tag", ids=f"{gone.id}", value="pets")["trouble"]
     assert "trouble" not in do(page, "tag", ids=ids, value="pets")

@@ -226,7 +226,7 @@ async function movePicked(deed) {
 
 // All that is found, of all pages.
 async function pickAll() {
-  const from = document.activeElement, of = scope(), answer = await ask(`hearth/shelf/all?${query()}`).catch(() => null);
+  const from = document.activeElement, of = scope(), answer = await ask(`hearth/shelf/all?${of}`).catch(() => null);
   await tell(answer ? { json: async () => ({}) } : silent);
   if (!answer || of !== scope()) return; // something else is looked for meanwhile
   pickedAll = of;
