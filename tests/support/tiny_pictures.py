@@ -294,7 +294,7 @@ def _klein() -> Any:
     )
 
 
-def z_image() -> Any:
+def z_image(layers: int = 1) -> Any:
     return diffusers.ZImagePipeline(
         scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
         vae=_shifted_vae(),
@@ -303,7 +303,7 @@ def z_image() -> Any:
         transformer=diffusers.ZImageTransformer2DModel(
             in_channels=16,
             dim=32,
-            n_layers=1,
+            n_layers=layers,
             n_refiner_layers=1,
             n_heads=2,
             n_kv_heads=2,
@@ -356,6 +356,24 @@ def save_control(model: Path, folder: Path, seed: int = 8) -> Path:
     torch.manual_seed(seed)
     unet = diffusers.UNet2DConditionModel.from_pretrained(model / "unet")
     control = diffusers.ControlNetModel.from_unet(unet, conditioning_embedding_out_channels=(8, 8, 16, 16))
+    _fill(control)
+    control.save_pretrained(folder)
+    return folder
+
+
+def save_z_image_control(
+    model: Path, folder: Path, refined: str | None = "control_noise_refiner", layers: int = 2, channels: int = 33
+) -> Path:
+    """Save a control model for the Z-Image in this folder, as one of its makers': 1.0 has no refiner of its own, 2.0 one that it does not use."""
+    torch.manual_seed(8)
+    own = diffusers.ZImageTransformer2DModel.load_config(model / "transformer")
+    control = diffusers.ZImageControlNetModel(
+        control_layers_places=[place * own["n_layers"] // layers for place in range(layers)],
+        control_refiner_layers_places=[0],
+        control_in_dim=channels,
+        add_control_noise_refiner=refined,
+        **{name: own[name] for name in ("dim", "n_refiner_layers", "n_heads", "n_kv_heads")},
+    )
     _fill(control)
     control.save_pretrained(folder)
     return folder

@@ -28,13 +28,13 @@ FILES_MOST: Final = 200
 KNOWN_MOST: Final = 512
 """At most so many headers are remembered."""
 _FIRST: Final = "controlnet_cond_embedding.conv_in.weight"
+_FIRST_Z_IMAGE: Final = "control_all_x_embedder.2-1.weight"
 _FIRST_ORIGINAL: Final = ("control_model.input_hint_block.0.weight", "input_hint_block.0.weight")
 _UNION: Final = say("control.union", "a ControlNet Union")
 _T2I: Final = say("control.t2i", "a T2I-Adapter")
 _ADAPTER: Final = say("control.adapter", "an IP-Adapter")
 _OTHERS: Final[tuple[tuple[str, Value], ...]] = (
     ("lora_controlnet", say("control.lora", "a Control-LoRA")), ("task_embedding", _UNION), ("control_add_embedding.linear_1.weight", _UNION),
-    ("control_layers.0.adaLN_modulation.0.weight", say("control.of", "a ControlNet for {family}", family="Z-Image")),
     ("controlnet_x_embedder.weight", say("control.of", "a ControlNet for {family}", family="FLUX")),
     ("controlnet_blocks.0.weight", say("control.of", "a ControlNet for {family}", family="SD 3 / FLUX")),
     ("adapter.body.0.resnets.0.block1.weight", _T2I), ("body.0.block1.weight", _T2I),
@@ -54,10 +54,17 @@ class Control:
     parameters: int
     original: bool
     """True: its tensors have the names of Stable Diffusion's first programs."""
+    width: int = 0
+    layers: int = 0
+    """Of a transformer's: so many layers hand on so many numbers of each token."""
 
     @property
     def weights(self) -> tuple[Path, ...]:
         return tuple(choose_weights(self.path, STEM)) if self.path.is_dir() else (self.path,)
+
+    def count_handed(self, tokens: int) -> int:
+        """Count the numbers that are alive when a transformer's hands on what its layers made: theirs, and as strong as was asked for."""
+        return 2 * (self.layers + 1) * self.width * tokens
 
 
 def read_control(path: Path) -> Control:
@@ -79,7 +86,7 @@ def _read(path: Path, _stamp: tuple[int, int]) -> Control:
         entries |= safetensors.read_header(file)
     other = next((title for mark, title in _OTHERS if mark in entries), "")
     original = any(each in entries for each in _FIRST_ORIGINAL)
-    if other or not (original or _FIRST in entries):
+    if other or not (original or _FIRST in entries or _FIRST_Z_IMAGE in entries):
         raise Trouble(
             say(
                 "control.other",
@@ -89,13 +96,21 @@ def _read(path: Path, _stamp: tuple[int, int]) -> Control:
                 families=tuple(each.title for each in FAMILIES.values() if each.guided),
             )
         )
+    layers = [each for name, each in entries.items() if name.startswith("control_layers.") and name.endswith(".after_proj.weight")]
     return replace(
-        found, family=_find_family(entries), parameters=sum(math.prod(each.shape) for each in entries.values()), original=original
+        found,
+        family=_find_family(entries),
+        parameters=sum(math.prod(each.shape) for each in entries.values()),
+        original=original,
+        width=layers[0].shape[0] if layers and layers[0].shape else 0,
+        layers=len(layers),
     )
 
 
 def _find_family(entries: Mapping[str, Entry]) -> str:
     """SDXL alone reads the picture's size; small ones of it have no attention to go by."""
+    if _FIRST_Z_IMAGE in entries:
+        return "z-image"
     if any(name.endswith(("add_embedding.linear_1.weight", "label_emb.0.0.weight")) for name in entries):
         return "sdxl"
     widths = (each.shape[-1] for name, each in entries.items() if name.endswith("attn2.to_k.weight") and each.shape)

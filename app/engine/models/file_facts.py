@@ -214,6 +214,7 @@ def _find_part(entries: Mapping[str, Entry]) -> tuple[What, str]:
 
 _PARTS: Final[tuple[tuple[What, str, tuple[str, ...]], ...]] = (
     ("controlnet", "", ("control_model.",)), ("controlnet", "", ("controlnet_cond_embedding.conv_in.weight",)),
+    ("controlnet", "Z-Image", ("control_all_x_embedder.2-1.weight",)),
     ("vae", "", ("decoder.conv_in.weight",)), ("vae", "Wan", ("decoder.middle.0.residual.0.gamma",)),
     ("encoder", "T5", ("encoder.block.0.layer.0.SelfAttention.q.weight",)), ("encoder", "T5", ("enc.blk.0.attn_q.weight",)),
     ("encoder", "CLIP", ("text_model.embeddings.token_embedding.weight",)), ("encoder", "CLIP", ("transformer.resblocks.0.ln_1.weight",)),

@@ -26,7 +26,7 @@ Layout = Mapping[str, Role]
 _COMFY: Final[Layout] = {
     "models/checkpoints": "model", "models/diffusion_models": "model", "models/unet": "model", "models/diffusers": "model",
     "models/loras": "lora", "models/vae": "part", "models/text_encoders": "part", "models/clip": "part", "models/embeddings": "embedding",
-    "models/controlnet": "control", "models/ipadapter": "adapter", "models/upscale_models": "enlarger",
+    "models/controlnet": "control", "models/model_patches": "control", "models/ipadapter": "adapter", "models/upscale_models": "enlarger",
 }  # fmt: skip
 _A1111: Final[Layout] = {
     "models/Stable-diffusion": "model", "models/Lora": "lora", "models/LyCORIS": "lora", "models/VAE": "part",

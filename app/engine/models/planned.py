@@ -91,7 +91,8 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     need = describe_need(model, width=width, height=height, guidance=request.guidance if request else None, larger=larger)
     need = add_config_needs(need, read_needs(home, model))
     if request and request.guide:
-        need = add_to_denoiser(need, read_control(Path(request.control)).parameters)
+        control = read_control(Path(request.control))
+        need = add_to_denoiser(need, control.parameters + control.count_handed(need.batch * need.queries))
         need = replace(need, reading_bytes=count_reading_bytes(request.guide_as))
     if request and request.reference:
         adapter, encoder = require_fit(home, Path(request.adapter), model)

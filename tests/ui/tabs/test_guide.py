@@ -32,6 +32,7 @@ def desk(tmp_path: Path) -> Any:
     home = Home(tmp_path / "home", tmp_path / "home" / "models")
     write(home.controls / "Canny.safetensors", 768)
     write(home.controls / "depth-xl.safetensors", 2048, **{"add_embedding.linear_1.weight": torch.zeros(2, 2)})
+    save_file({"control_all_x_embedder.2-1.weight": torch.zeros(2, 132)}, home.controls / "Z-Union.safetensors")
     (home.controls / "broken.safetensors").write_bytes(b"?")
     other, pickle = write(tmp_path / "ComfyUI" / "pose.safetensors", 768), tmp_path / "ComfyUI" / "control.pth"
     pickle.write_bytes(b"?")
@@ -42,8 +43,9 @@ def desk(tmp_path: Path) -> Any:
 
 
 def test_only_what_fits_is_offered(desk: Any) -> None:
-    sd15, sdxl = (GUIDE.list_fitting(desk, catalog.find(each)) for each in ("sd15", "sdxl"))
+    sd15, sdxl, z_image = (GUIDE.list_fitting(desk, catalog.find(each)) for each in ("sd15", "sdxl", "z-image-turbo"))
     assert [title for title, _ in sd15] == ["Canny", "pose (ComfyUI)"] and [title for title, _ in sdxl] == ["depth-xl"]
+    assert [title for title, _ in z_image] == ["Z-Union"]
     assert GUIDE.list_fitting(desk, catalog.find("flux1-schnell")) == [] == GUIDE.list_fitting(desk, catalog.find("starter-painter"))
 
 

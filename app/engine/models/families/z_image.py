@@ -22,4 +22,5 @@ FAMILY: Final = PictureFamily(
     chat_template=QWEN_CHAT, encoders=(Encoder("text_encoder", "Qwen 3", 2560),), vae_file="ae",
     unsafe_in_half=("vae", "transformer"), scaled=("transformer",),
     written_as=("zimage",), lora_marks=("layers.0.attention", "layers_0_attention"),
+    guide_share=0.6,  # of its layers: the largest control models have 15 and 2, and compute the refiners' 2 once more, beside 30 and 2
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Load a control model: diffusers' own class, with settings of its folder or of the UNet that it goes with, and open tensors only."""
+"""Load a control model: diffusers' own class, with settings of its folder or of the denoiser that it goes with, and open tensors only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from app.engine.models.judged_files import read_settings
 from app.engine.models.loading import quantise, weights_complete
 from app.engine.models.model_folder import check_part
 
+_KINDS: Final = {"z-image": "ZImageControlNetModel"}
 _KIND: Final = "ControlNetModel"
-_SHARED: Final = ("in_channels", "cross_attention_dim", "block_out_channels", "layers_per_block", "addition_embed_type")
-"""In these settings it has to be as the UNet: in what it is given, and in what it hands on."""
+_SHARED: Final = {
+    _KIND: ("in_channels", "cross_attention_dim", "block_out_channels", "layers_per_block", "addition_embed_type"),
+    _KINDS["z-image"]: ("dim", "n_heads", "n_refiner_layers", "all_patch_size", "all_f_patch_size"),
+}
+"""In these settings it has to be as the denoiser: in what it is given, and in what it hands on."""
 _HINT: Final = "controlnet_cond_embedding."
 _FIRST_ORIGINAL: Final = "input_hint_block.0.weight"
 _SIZES: Final = {f"linear_{place}.{kind}": f"{2 * place - 2}.{kind}" for place in (1, 2) for kind in ("weight", "bias")}
@@ -29,15 +33,16 @@ _FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError,
 """The library raises these for settings and weights that make no control model."""
 
 
-def load_control(control: Control, unet: Any, dtype: torch.dtype) -> Any:
-    """Return a control model for this UNet; raise a Trouble if it was made for another, or is damaged."""
+def load_control(control: Control, denoiser: Any, dtype: torch.dtype) -> Any:
+    """Return a control model for this denoiser; raise a Trouble if it was made for another, or is damaged."""
+    kind = _KINDS.get(control.family, _KIND)
     try:
-        tensors = _read_tensors(control, unet)
-        own = _read_config(control)
-        config = own or _take_config(unet, tensors)
+        tensors = _read_tensors(control, denoiser)
+        own = _read_config(control, kind)
+        config = own or (_take_config if kind == _KIND else _find_z_image_config)(denoiser, tensors)
         with torch.device("meta"):
-            made: Any = diffusers.ControlNetModel(**config)
-        if own and any(_compare(made.config[name]) != _compare(unet.config[name]) for name in _SHARED):
+            made: Any = getattr(diffusers, kind)(**config)
+        if own and any(_compare(made.config[name]) != _compare(denoiser.config[name]) for name in _SHARED[kind]):
             raise _misfit(control)
         held = made.state_dict()
         found = {name: tensor.to(dtype) for name, tensor in tensors.items()}
@@ -48,7 +53,7 @@ def load_control(control: Control, unet: Any, dtype: torch.dtype) -> Any:
         made.load_state_dict({name: found[name] for name in held}, assign=True)
     except _FAULTS as fault:
         raise _misfit(control) from fault
-    if made.config.global_pool_conditions:
+    if made.config.get("global_pool_conditions"):
         raise _misfit(control)
     return made.eval().requires_grad_(False)
 
@@ -69,15 +74,15 @@ def _read_tensors(control: Control, unet: Any) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in converted.items() if tensor is not None}
 
 
-def _read_config(control: Control) -> dict[str, Any]:
+def _read_config(control: Control, kind: str) -> dict[str, Any]:
     """Return the settings of a folder; a file has none."""
     if not control.path.is_dir():
         return {}
     values = read_settings(control.path, CONFIG)
     quantise.check_packing(control.path, values)
-    if values.get("_class_name") != _KIND:
+    if values.get("_class_name") != kind:
         raise _misfit(control)
-    taken = inspect.signature(diffusers.ControlNetModel.__init__).parameters
+    taken = inspect.signature(getattr(diffusers, kind).__init__).parameters
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items() if name in taken}
 
 
@@ -93,6 +98,25 @@ def _take_config(unet: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, An
         **{name: unet.config[name] for name in taken if name in unet.config},
         "conditioning_channels": tensors[f"{_HINT}conv_in.weight"].shape[1],
         "conditioning_embedding_out_channels": tuple(widths),
+    }
+
+
+def _find_z_image_config(transformer: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+    """Return the settings of a control model of this transformer: its shapes say how many layers it has, which lie as far apart as they can."""
+    own = transformer.config
+    layers = sum(name.startswith("control_layers.") and name.endswith(".after_proj.weight") for name in tensors)
+    first = tensors.get("control_noise_refiner.0.before_proj.weight")
+    refined = None if first is None else "control_noise_refiner" if first.any() else "control_layers"  # 2.0 never trained its refiner
+    return {
+        **{
+            name: own[name]
+            for name in ("all_patch_size", "all_f_patch_size", "dim", "n_refiner_layers", "n_heads", "n_kv_heads", "norm_eps", "qk_norm")
+        },
+        "control_layers_places": list(range(0, own.n_layers, max(1, round(own.n_layers / layers))))[:layers],
+        "control_refiner_layers_places": list(range(own.n_refiner_layers)),
+        "control_in_dim": tensors[f"control_all_x_embedder.{own.all_patch_size[0]}-{own.all_f_patch_size[0]}.weight"].shape[1]
+        // (own.all_patch_size[0] ** 2 * own.all_f_patch_size[0]),
+        "add_control_noise_refiner": refined,
     }
 
 

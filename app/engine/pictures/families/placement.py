@@ -57,6 +57,8 @@ def place_control(control: Any, denoiser: str, plan: Plan, turns: DiskParts | No
     """Place a control model beside its denoiser, as that is placed. Return accelerate's hook if it goes to the card at its first call: it has to be
     sent away again. `files`: its own."""
     place_part(CONTROL, control, plan, None)
+    if find_precision(plan, CONTROL).compute == "float16":
+        scale_layers(control)
     if turns is not None:
         _move(control, "cpu" if plan.runs_on == "cpu" else find_precision(plan, CONTROL).device)
         turns.add(CONTROL, control, files, beside=denoiser)
@@ -66,7 +68,8 @@ def place_control(control: Any, denoiser: str, plan: Plan, turns: DiskParts | No
         control.enable_group_offload(torch.device(plan.runs_on), **_send_in_groups(plan))
     elif plan.offload == "sequential":
         cpu_offload(control, torch.device(plan.runs_on), offload_buffers=False)
-    packed_convolutions.pack_convolutions(control, plan, find_precision(plan, CONTROL))
+    if denoiser == "unet":
+        packed_convolutions.pack_convolutions(control, plan, find_precision(plan, CONTROL))
     return None
 
 
@@ -233,6 +236,7 @@ def clip_streams(denoiser: torch.nn.Module) -> None:
 
 ATTENTION_SCALE: Final = 2**-2
 GATED_SCALE: Final = 2**-5
+_SCALED: Final = ("ZImageTransformerBlock", "ZImageControlTransformerBlock")
 
 
 def scale_layers(denoiser: torch.nn.Module) -> None:
@@ -240,7 +244,7 @@ def scale_layers(denoiser: torch.nn.Module) -> None:
     right after, so that a power of two changes none of its digits; whatever is still too large is clipped. LoRAs, which take the place of
     linear layers, are scaled along."""
     for block in denoiser.modules():
-        if type(block).__name__ != "ZImageTransformerBlock":
+        if type(block).__name__ not in _SCALED:
             continue
         block.feed_forward._forward_silu_gating = _gate_scaled  # type: ignore[union-attr]
         if block.attention.norm_q is not None:  # type: ignore[union-attr]  # queries and keys are divided by their own size, too
