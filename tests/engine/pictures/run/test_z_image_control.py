@@ -141,6 +141,11 @@ def test_every_offload_paints_the_same(
         ((whole, asked), (paints, asked), (paints, asked), (paints, replace(asked, guide=None, control="")), (paints, asked))
     ):
         list(paint.run(each, Control(), None, tmp_path / f"job {job}"))
+    assert {name for name, _ in paints._control._control.named_children()} <= {
+        "control_layers",
+        "control_all_x_embedder",
+        "control_noise_refiner",
+    }
     paints.close()
     there, again, without, anew = (float((each - decoded[0]).abs().max()) for each in decoded[1:])
     assert max(there, again, anew) < 1e-4 and without > 0.05
@@ -162,6 +167,11 @@ def test_what_was_made_for_another_is_refused(folder: Path, controls: dict[str, 
     assert explain_misfit(control, catalog.find("z-image-turbo")) is None
     why = explain_misfit(control, catalog.find("sdxl"))
     assert why is not None and why.key == "control.family"
+    named = tiny.save_z_image_control(folder, tmp_path / "many")
+    (named / "config.json").write_text((named / "config.json").read_text().replace('"control_in_dim": 33', '"control_in_dim": 1000000000'))
+    with pytest.raises(Trouble) as large:
+        read_control(named)
+    assert large.value.sentence.key == "detect.fact"
     wide = load_painter(folder)[0].pipe.transformer
     other = tiny.save_z_image_control(folder, tmp_path / "other")
     config = (other / "config.json").read_text()
