@@ -125,11 +125,36 @@ def name_as_z_image(state: Tensors) -> Tensors:
     return state
 
 
+def name_as_lumina_2(state: Tensors) -> Tensors:
+    state = dict(state)
+    for name in [each for each in state if each.endswith(".attn.to_q.weight")]:
+        block = name.removesuffix(".to_q.weight")
+        _fuse(state, tuple(f"{block}.to_{each}" for each in "qkv"), f"{block}.qkv")
+    for ours, theirs in (
+        (r"^time_caption_embed\.caption_embedder", "cap_embedder"),
+        (r"^time_caption_embed\.timestep_embedder\.linear_1", "t_embedder.mlp.0"),
+        (r"^time_caption_embed\.timestep_embedder\.linear_2", "t_embedder.mlp.2"),
+        (r"^norm_out\.linear_1", "final_layer.adaLN_modulation.1"),
+        (r"^norm_out\.linear_2", "final_layer.linear"),
+        (r"\.norm1\.linear\.", ".adaLN_modulation.1."),
+        (r"\.norm1(\.norm)?\.weight", ".attention_norm1.weight"),
+        (r"\.norm2\.weight", ".attention_norm2.weight"),
+        (r"\.linear_([123])\.", r".w\1."),
+        (r"\.attn\.norm_([qk])\.", r".attention.\1_norm."),
+        (r"\.attn\.to_out\.0\.", ".attention.out."),
+        (r"\.attn\.", ".attention."),
+    ):
+        state = {re.sub(ours, theirs, name): value for name, value in state.items()}
+    return state
+
+
 def name_denoiser(family: str, pipe: Any) -> Tensors:
     state = pipe.transformer.state_dict()
     config = pipe.transformer.config
     if family == "z-image":
         return name_as_z_image(state)
+    if family == "lumina-2":
+        return name_as_lumina_2(state)
     if family == "sd3":
         return name_as_sd3(state, config.num_layers)
     return name_as_flux(state, config.num_single_layers, config.num_layers)

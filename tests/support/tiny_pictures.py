@@ -314,6 +314,47 @@ def z_image(layers: int = 1) -> Any:
     )
 
 
+def gemma_tokenizer() -> Any:
+    pieces = ["<pad>", "<eos>", "<bos>", "<unk>", "\u2581", *LETTERS]
+    return transformers.GemmaTokenizer(vocab={each: place for place, each in enumerate(pieces)}, merges=[])
+
+
+def gemma() -> Any:
+    return transformers.Gemma2Model(
+        transformers.Gemma2Config(
+            vocab_size=len(LETTERS) + 5,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=8,
+            query_pre_attn_scalar=8,
+        )
+    )
+
+
+def lumina_2() -> Any:
+    return diffusers.Lumina2Pipeline(
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=6.0),
+        vae=_shifted_vae(),
+        text_encoder=gemma(),
+        tokenizer=gemma_tokenizer(),
+        transformer=diffusers.Lumina2Transformer2DModel(
+            sample_size=8,
+            hidden_size=32,
+            num_layers=1,
+            num_refiner_layers=2,
+            num_attention_heads=2,
+            num_kv_heads=1,
+            multiple_of=32,
+            cap_feat_dim=32,
+            axes_dim_rope=(4, 4, 8),
+            axes_lens=(300, 32, 32),
+        ),
+    )
+
+
 MAKERS = {
     "sd15": sd15,
     "sdxl": sdxl,
@@ -323,6 +364,7 @@ MAKERS = {
     "chroma": chroma,
     "flux2-klein": klein,
     "z-image": z_image,
+    "lumina-2": lumina_2,
 }
 
 KINDS = ("sd15", "flux", "z-image")

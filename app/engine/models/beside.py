@@ -16,7 +16,7 @@ from app.engine.models.picture_families import FAMILIES
 from app.engine.models.safetensors import ENDINGS
 
 _FOLDERS: Final = ("text_encoders", "text_encoder", "clip", "CLIP", "TextEncoders", "Text-encoder", "vae", "VAE")
-_WORDS_MOST: Final = 200_000
+_WORDS_MOST: Final = 300_000
 _T5_WORDS_MOST: Final = 100_000
 """UMT5, which is for other models, has more."""
 _BEST: Final = ("bfloat16", "float16", "float32", "fp8")

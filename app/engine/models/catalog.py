@@ -29,6 +29,7 @@ _CLIP_L_PROJECTED: Final = ModelPart("text_encoder", "text", 123_650_304, linear
 _CLIP_G: Final = ModelPart("text_encoder_2", "text", 694_659_840, linear=629_145_600)
 _T5: Final = ModelPart("text_encoder", "text", 4_762_310_656, linear=4_630_511_616, wide=1_006_632_960)
 _QWEN3_4B: Final = ModelPart("text_encoder", "text", 4_022_468_096, linear=3_633_315_840)
+_GEMMA_2: Final = ModelPart("text_encoder", "text", 2_614_341_888, linear=2_024_275_968, half_is_safe=False)
 _VAE: Final = ModelPart("vae", "vae", 83_653_863)
 _VAE_16: Final = ModelPart("vae", "vae", 83_819_683)
 _FLUX_VAE: Final = replace(_VAE_16, half_is_safe=False)
@@ -248,6 +249,17 @@ CATALOG: Final[tuple[Model, ...]] = (
         licence="Apache-2.0",
         note=say("catalog.z-image", "Realistic pictures and readable text in 9 steps. Understands English and Chinese."),
     ),
+    Model(
+        "lumina-2", "picture", "lumina-2", "Lumina Image 2.0",
+        parts=(_GEMMA_2, ModelPart("transformer", "denoiser", 2_609_769_152, half_is_safe=False), _FLUX_VAE),
+        attention=Attention(24, 24, 96, pixels_a_token=16, text_tokens=256),
+        settings=ModelSettings(30, 4.0, "", 1024, 1024, _SIZES_1024, multiple=16),
+        # Its encoder and its transformer are published in float32 only.
+        source=Source("Alpha-VLLM/Lumina-Image-2.0", _WHOLE, 21_250 * _MB, _SAFE),
+        companions=(_TINY_FLUX,), licence="Apache-2.0, Gemma",
+        note=say("catalog.lumina-2",
+            "A small model that follows long prompts, with negative prompts. It reads them with Gemma 2, which Google's terms hold for."),
+    ),
 )  # fmt: skip
 
 BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS, *ALL_READERS)}
@@ -262,6 +274,7 @@ CONFIGS: Final = {
     "chroma": Companion("configs", Source("lodestones/Chroma1-HD", _CONFIGS, 4 * _MB, _SAFE)),
     "flux2-klein": Companion("configs", Source("black-forest-labs/FLUX.2-klein-4B", _CONFIGS, 16 * _MB, _SAFE)),
     "z-image": Companion("configs", Source("Tongyi-MAI/Z-Image-Turbo", _CONFIGS, 16 * _MB, _SAFE)),
+    "lumina-2": Companion("configs", Source("Alpha-VLLM/Lumina-Image-2.0", _CONFIGS, 22 * _MB, _SAFE)),
 }
 """A single file holds weights only; its configs and tokenizer come from its base model, a few megabytes, and so do parts that it lacks."""
 
@@ -269,8 +282,8 @@ CONFIGS: Final = {
 BEST: Final = {
     "speech": ("dia-1.6b", "vibevoice-1.5b", "pocket-tts", "phonon-31m", "starter-voice"),
     "picture": (
-        "z-image-turbo", "flux2-klein", "flux1-schnell", "chroma1-hd", "sdxl", "sd35-medium", "ssd-1b", "sdxl-lightning", "sdxl-turbo", "pixart-sigma",
-        "sd15", "starter-painter",
+        "z-image-turbo", "flux2-klein", "flux1-schnell", "chroma1-hd", "sdxl", "sd35-medium", "lumina-2", "ssd-1b", "sdxl-lightning", "sdxl-turbo",
+        "pixart-sigma", "sd15", "starter-painter",
     ),
 }  # fmt: skip
 """If no model is named, the first installed one of these is used."""

@@ -69,8 +69,10 @@ FACTS: Final[dict[str, Fact]] = {
     "caption_channels": _WIDTH, "cap_feat_dim": _WIDTH, "addition_time_embed_dim": _WIDTH, "projection_class_embeddings_input_dim": _WIDTH,
     "timestep_guidance_channels": _WIDTH, "pos_embed_max_size": _whole(1, 65_536), "axes_dims": _whole(0, 4096, 8),
     "axes_dims_rope": _whole(0, 4096, 8), "axes_lens": _whole(1, 1 << 24, 8), "scaling_factor": _number(1e-6, 1e6), "shift_factor": _number(-1e6, 1e6),
-    "control_in_dim": _WIDTH, "control_layers_places": _whole(0, 1024, 256), "control_refiner_layers_places": _whole(0, 1024, 64),
+    "axes_dim_rope": _whole(0, 4096, 8), "control_in_dim": _WIDTH, "control_layers_places": _whole(0, 1024, 256),
+    "control_refiner_layers_places": _whole(0, 1024, 64),
     # Layers, heads and widths of any of them
+    "num_refiner_layers": _COUNT, "num_kv_heads": _HEADS, "multiple_of": _WIDTH, "query_pre_attn_scalar": _number(1, 65_536),
     "num_layers": _COUNT, "num_single_layers": _COUNT, "n_layers": _COUNT, "n_refiner_layers": _COUNT, "num_hidden_layers": _COUNT,
     "num_decoder_layers": _COUNT, "num_attention_heads": _HEADS, "num_key_value_heads": _HEADS, "cross_num_attention_heads": _HEADS,
     "cross_num_key_value_heads": _HEADS, "num_heads": _HEADS, "n_heads": _HEADS, "n_kv_heads": _HEADS, "attention_head_dim": _HEAD,

@@ -365,7 +365,8 @@ def _read_attention(path: Path, like: Attention, width: int, scale: int) -> tupl
         return _change_heads(path, "unet", replace(like, pixels_a_token=scale << level), heads, head_dim), trained
     config = read_settings(path, "transformer/config.json")
     heads = config.get("num_attention_heads") or config.get("n_heads") or like.heads
-    head_dim = config.get("attention_head_dim") or (config["dim"] // heads if "dim" in config else like.head_dim)
+    whole = config.get("dim") or config.get("hidden_size")
+    head_dim = config.get("attention_head_dim") or (whole // heads if whole else like.head_dim)
     _refuse_large_tables(path, config, heads, head_dim)
     # A row's patches are counted in latents: they shrink with its own decoder's.
     pixels = max(1, like.pixels_a_token * scale // USUAL_SCALE)

@@ -113,7 +113,7 @@ _HELD: Final[tuple[tuple[str, str], ...]] = (
     ("first_stage_model.", "vae"), ("vae.", "vae"), ("cond_stage_model.", "text_encoder"), ("conditioner.embedders.0.", "text_encoder"),
     ("conditioner.embedders.1.", "text_encoder_2"), ("text_encoders.clip_l.transformer.", "text_encoder"),
     ("text_encoders.clip_g.transformer.", "text_encoder_2"), ("text_encoders.t5xxl.transformer.", "t5"),
-    ("text_encoders.qwen3_4b.transformer.", "text_encoder"),
+    ("text_encoders.qwen3_4b.transformer.", "text_encoder"), ("text_encoders.gemma2_2b.transformer.", "text_encoder"),
 )  # fmt: skip
 """In a file with several parts, names that begin so belong to these."""
 
@@ -220,6 +220,7 @@ _PARTS: Final[tuple[tuple[What, str, tuple[str, ...]], ...]] = (
     ("encoder", "CLIP", ("text_model.embeddings.token_embedding.weight",)), ("encoder", "CLIP", ("transformer.resblocks.0.ln_1.weight",)),
     ("encoder", "Qwen 3 VL", ("visual.patch_embed.proj.weight", "layers.0.self_attn.q_norm.weight")),
     ("encoder", "Qwen 3", ("layers.0.self_attn.q_norm.weight",)), ("encoder", "Qwen 3", ("blk.0.attn_q_norm.weight",)),
+    ("encoder", "Gemma 2", ("layers.0.pre_feedforward_layernorm.weight",)),
     ("encoder", "", ("layers.0.self_attn.q_proj.weight",)), ("encoder", "", ("blk.0.attn_q.weight",)),
     ("enlarger", "", ("conv_first.weight",)), ("enlarger", "", ("model.0.weight",)),
 )  # fmt: skip

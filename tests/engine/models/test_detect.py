@@ -232,6 +232,8 @@ def test_a_folder_that_brings_code_is_refused(folder: Path, tmp_path: Path) -> N
         ("sd3", "pos_embed_max_size", None, "sample_size 4096"),
         ("pixart-sigma", "sample_size", 8192, "sample_size 4096"),
         ("z-image", "axes_lens", [64, 1 << 24, 64], "axes_lens 16777216"),
+        ("lumina-2", "axes_lens", [64, 1 << 24, 64], "axes_lens 16777216"),
+        ("lumina-2", "axes_dim_rope", [4, 4, 1 << 20], "axes_dim_rope 1048576"),
     ],
 )
 def test_a_table_of_positions_that_no_memory_holds_is_refused(family: str, field: str, value: object, told: str, tmp_path: Path) -> None:
@@ -244,6 +246,12 @@ def test_a_table_of_positions_that_no_memory_holds_is_refused(family: str, field
     with pytest.raises(Trouble) as refused:
         catalog.find(str(folder))
     assert refused.value.sentence.key == "detect.fact" and told in str(refused.value)
+
+
+@pytest.mark.parametrize("family", ["z-image", "lumina-2"])
+def test_a_transformers_heads_are_read_where_their_width_is_said_for_all(family: str, tmp_path: Path) -> None:
+    found = catalog.find(str(tiny.save(family, tmp_path / "model"))).attention
+    assert (found.heads, found.head_dim) == (2, 16)
 
 
 @pytest.mark.parametrize("own_codec", [False, True])

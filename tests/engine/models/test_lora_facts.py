@@ -28,6 +28,10 @@ LAYOUTS: dict[str, tuple[Shapes, dict[str, str], str]] = {
     "kohya, Chroma": (
         {"lora_unet_double_blocks_0_img_attn_proj.lora_down.weight": (16, 3072)}, {"modelspec.architecture": "chroma/lora"}, "chroma",
     ),
+    "diffusers, Lumina 2": ({"transformer.layers.0.attn.to_q.lora_A.weight": (16, 2304)}, {}, "lumina-2"),
+    "kohya, Lumina 2": (
+        {"lora_unet_layers_0_attention_qkv.lora_down.weight": (16, 2304)}, {"modelspec.architecture": "lumina-2/lora"}, "lumina-2",
+    ),
     "diffusers, FLUX.1": ({"transformer.single_transformer_blocks.0.attn.to_k.lora_A.weight": (16, 3072)}, {}, "flux"),
     "diffusers, FLUX.2": ({"transformer.single_transformer_blocks.0.attn.to_qkv_mlp_proj.lora_A.weight": (16, 3072)}, {}, "flux2-klein"),
     "kohya, SD 3": ({"lora_unet_joint_blocks_0_context_block_attn_qkv.lora_down.weight": (16, 1536)}, {}, "sd3"),

@@ -9,9 +9,7 @@ from app.engine.models.families.family import QWEN_3, QWEN_CHAT, QWEN_WORDS, VAE
 
 
 def _recognise(entries: Entries, prefix: str) -> str | None:
-    if f"{prefix}layers.0.adaLN_modulation.0.weight" in entries:
-        return ""
-    return "Lumina 2" if f"{prefix}cap_embedder.0.weight" in entries else None
+    return "" if f"{prefix}layers.0.adaLN_modulation.0.weight" in entries else None
 
 
 FAMILY: Final = PictureFamily(

@@ -22,7 +22,8 @@ from safetensors.torch import load_file, save_file
 from app.base.trouble import Trouble
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import Lora, PictureRequest
-from app.engine.models import catalog, picture_families
+from app.engine.models import beside, catalog, picture_families
+from app.engine.models.file_facts import FileFacts
 from app.engine.models.model import Model
 from app.engine.pictures.run import painter
 from tests.support import tiny_original_files as original
@@ -31,7 +32,7 @@ from tests.support import tiny_single_files as single
 from tests.support.picture_fixtures import SMALL, list_parts, paint_with_diffusers, read_pixels
 
 PROMPT, STRENGTH, BEGIN = "a red ball", 0.7, "model.diffusion_model."
-FLOWING = ["sd3", "flux", "chroma", "flux2-klein", "z-image"]
+FLOWING = ["sd3", "flux", "chroma", "flux2-klein", "z-image", "lumina-2"]
 FIRST = ("sd15", "sdxl")
 """Their files hold all parts; their folders are made with the layers of real ones, as the library's converter counts them."""
 
@@ -64,15 +65,18 @@ class Row:
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tiny models are narrower than the real ones, whose widths stand in a table, and for FLUX.1 and Chroma in the library's converters."""
+    """The tiny models are narrower than the real ones, whose widths stand in a table, and for some in the library's converters."""
     for name in FLOWING:
         family, width = picture_families.FAMILIES[name], 64 if name == "sd3" else 32
         encoders = tuple(replace(each, width=width) if each.width else each for each in family.encoders)
         monkeypatch.setitem(picture_families.FAMILIES, name, replace(family, encoders=encoders))
-    for made in ("Flux", "Chroma"):
+    for made in ("Flux", "Chroma", "Lumina2"):
         row: Any = single_file_model.SINGLE_FILE_LOADABLE_CLASSES[f"{made}Transformer2DModel"]
         converter, room = row["checkpoint_mapping_fn"], dict(vars(single_file_utils))
-        exec(inspect.getsource(converter).replace("inner_dim = 3072", "inner_dim = 32"), room)
+        narrower = inspect.getsource(converter)
+        for real, small in (("inner_dim = 3072", "inner_dim = 32"), ("q_dim = 2304", "q_dim = 32"), ("v_dim = 768", "v_dim = 16")):
+            narrower = narrower.replace(real, small)
+        exec(narrower, room)
         monkeypatch.setitem(row, "checkpoint_mapping_fn", room[converter.__name__])
 
 
@@ -206,6 +210,7 @@ def as_one_file(folder: Path, there: Path, family: str) -> Laid:
 ENCODERS = {
     "flux": {"text_encoder": "clip_l", "text_encoder_2": "t5xxl"},
     "chroma": {"text_encoder": "t5xxl"},
+    "lumina-2": {"text_encoder": "gemma2_2b"},
     "sd3": {"text_encoder": "clip_l", "text_encoder_2": "clip_g", "text_encoder_3": "t5xxl"},
 }
 
@@ -445,6 +450,11 @@ TABLE = (
     Row("z-image", "plain fp8", in_fp8),
     Row("z-image", "GGUF", as_gguf, slow=True),
     Row("z-image", "ComfyUI's LoRA", lora_named(name_as_comfyui, A_LORA)),
+    Row("lumina-2", "diffusers folder", as_saved),
+    Row("lumina-2", "all in one", as_one_file),
+    Row("lumina-2", "ComfyUI's folders", beside_its_parts),
+    Row("lumina-2", "GGUF", as_gguf),
+    Row("lumina-2", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA)),
     Row("sd15", "nari-labs' Dia", as_dia_was_first, "detect.first-dia", "nari-labs/Dia-1.6B-0626"),
 )
 
@@ -578,3 +588,21 @@ def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path: Path) -> No
     with pytest.raises(Trouble) as told:
         catalog.find(str(tmp_path / "file.safetensors"))
     assert told.value.sentence.key == "detect.unknown" and "Gradium Phonon" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "words", "width", "taken"),
+    [
+        ("lumina-2", "Gemma 2", 256_000, 2304, True),
+        ("lumina-2", "Qwen 3", 151_936, 2304, False),
+        ("flux", "T5", 32_128, 4096, True),
+        ("flux", "T5", 256_384, 4096, False),  # UMT5
+    ],
+)
+def test_an_encoder_of_real_size_is_taken(
+    family: str, kind: str, words: int, width: int, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the number of its words, too: those of other models are larger than a tiny one shows."""
+    monkeypatch.undo()
+    facts = FileFacts("encoder", other=kind, precision="bfloat16", table=(words, width))
+    assert any(beside._fits(facts, each) for each in picture_families.FAMILIES[family].encoders) == taken
