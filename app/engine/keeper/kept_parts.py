@@ -13,6 +13,7 @@ from typing import Final
 from app.base.path_checks import is_file, size_bytes
 from app.engine.jobs.journal import ENDED
 from app.engine.jobs.parts import SPOKEN
+from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.keeper.job_folder import list_folders, remove_old_folders
 from app.engine.keeper.stores import Stores
 
@@ -100,7 +101,7 @@ def _has_ended(stores: Stores, id_: str) -> bool:
 
 
 def _limit_bytes(stores: Stores, kept_bytes: int) -> int:
-    return min(MOST_BYTES, int(SHARE * (shutil.disk_usage(stores.home.root).free + kept_bytes)))
+    return min(MOST_BYTES, int(SHARE * (read_free_bytes(stores.home.root) + kept_bytes)))
 
 
 @lru_cache(maxsize=1024)

@@ -67,6 +67,15 @@ def age(keeper: Keeper, *jobs: str) -> None:
         os.utime(keeper.folder(job), (number, number))
 
 
+def test_a_home_that_is_deleted_meanwhile_has_no_parts(open_: Open) -> None:
+    """The Shelf asks at each look; it was answered 500."""
+    keeper = open_()
+    speak(keeper)
+    shutil.rmtree(keeper.home.root)
+    found = keeper.measure_parts()
+    assert (found.scripts, found.bytes) == (0, 0) and found.most_bytes > 0
+
+
 @pytest.mark.parametrize(("state", "parts", "end"), [("finished", 3, Finished), ("stopped", 2, Stopped), ("failed", 1, Failed)])
 def test_a_script_that_ended_has_its_parts_after_a_restart(
     open_: Open, state: State, parts: int, end: type[Finished | Stopped | Failed]
