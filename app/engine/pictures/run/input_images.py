@@ -29,7 +29,7 @@ MOST_PIXELS: Final = 100_000_000
 
 
 def open_image(path: str) -> Image.Image:
-    """Return the picture in RGB, upright; raise a Trouble if it is unreadable, too small or too large."""
+    """Return the picture in RGB, upright; raise a Trouble if it is unreadable, too small or too large, by its name: a command's is a copy elsewhere."""
     file = Path(path)
     if not is_file(file):
         raise Impossible(say("image.missing", "The picture {path} was not found. Choose it again.", path=path))
@@ -37,11 +37,11 @@ def open_image(path: str) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked right below
             with open_picture(file, OWN_PICTURES) as picture:
-                _check_size(path, *picture.size)
+                _check_size(file.name, *picture.size)
                 upright = on_white(to_eight_bits(turn_upright(decode(picture))))
                 return to_srgb(upright).convert("RGB")
     except Image.DecompressionBombError as fault:
-        raise _too_large(path) from fault
+        raise _too_large(file.name) from fault
     except (OSError, SyntaxError, ValueError) as fault:
         if is_heic(file):
             raise Impossible(
@@ -49,14 +49,14 @@ def open_image(path: str) -> Image.Image:
                     "image.heic",
                     "{path} is a HEIC picture, which Hearth cannot read. Save it as JPEG or PNG first; an iPhone takes JPEG with the camera's format "
                     'set to "Most Compatible".',
-                    path=path,
+                    path=file.name,
                 )
             ) from fault
         raise Impossible(
             say(
                 "image.not-a-picture",
                 "{path} cannot be read as a picture; it may be damaged. Choose another one ({formats}).",
-                path=path,
+                path=file.name,
                 formats=OWN_PICTURES,
             )
         ) from fault
@@ -84,15 +84,15 @@ def to_srgb(picture: Image.Image) -> Image.Image:
     return found or picture
 
 
-def _check_size(path: str, width: int, height: int) -> None:
+def _check_size(name: str, width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise _too_large(path)
+        raise _too_large(name)
     if min(width, height) < LEAST_PIXELS_A_SIDE:
         raise Impossible(
             say(
                 "image.too-small",
                 "{path} is only {width} x {height} pixels. Choose a picture of at least {least} {least:pixel|pixels} a side.",
-                path=path,
+                path=name,
                 width=width,
                 height=height,
                 least=LEAST_PIXELS_A_SIDE,
@@ -100,12 +100,12 @@ def _check_size(path: str, width: int, height: int) -> None:
         )
 
 
-def _too_large(path: str) -> Impossible:
+def _too_large(name: str) -> Impossible:
     return Impossible(
         say(
             "image.too-large",
             "{path} has more than {most} million pixels, too many to open safely. Scale it down first.",
-            path=path,
+            path=name,
             most=MOST_PIXELS // 1_000_000,
         )
     )

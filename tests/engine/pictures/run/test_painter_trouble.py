@@ -211,6 +211,7 @@ def test_a_bad_picture_to_start_from_is_told(key: str, folders: dict[str, Path],
     with pytest.raises(Trouble) as told:
         list(paints.run(PictureRequest("a", image=str(path), **SMALL), Control(), None, tmp_path / "job"))
     assert told.value.sentence.key == key
+    assert (str(path) in str(told.value)) == (key == "image.missing"), "the path of a command's copy says nothing"
 
 
 def test_a_cut_off_picture_is_told(folders: dict[str, Path], tmp_path: Path, gradient: Path) -> None:
