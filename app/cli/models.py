@@ -29,6 +29,8 @@ from app.engine.models.model import Model
 from app.engine.models.planned import Setup
 
 POLL_S = 0.3
+COLUMN: Final = max(map(len, BY_ID))
+"""The names of the catalog stand in a column so wide."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +162,10 @@ def format_offer(found: Offer) -> list[str]:
     if model.gated:
         words.append(say("models.gated", "accept its terms on the hub first"))
     indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]
-    return [f"{clean_words(model.id):<16}{in_terminal(tuple(words))}", *(" " * 16 + in_terminal(sentence) for sentence in indented)]
+    return [
+        f"{clean_words(model.id):<{COLUMN}} {in_terminal(tuple(words))}",
+        *(f"{'':<{COLUMN}} {in_terminal(sentence)}" for sentence in indented),
+    ]
 
 
 def download_models(home: Home, models: list[Model], args: argparse.Namespace) -> int:

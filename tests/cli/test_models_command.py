@@ -45,12 +45,16 @@ def test_list_says_what_fits_and_why(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["models", "--home", str(tmp_path), "--pretend", "rtx-3060"]) == 0
     told = capsys.readouterr().out
     assert "Dia 1.6B, fits, 6.8 GB to download, Apache-2.0" in told and "terms on the hub" in told
+    assert len({line.index(model.title) for model in BY_ID.values() for line in told.splitlines() if line.startswith(f"{model.id} ")}) == 1
+    assert all(f"\n{id_} " in f"\n{told}" for id_ in BY_ID), "a long name runs into no title"
 
 
 def test_unknown_models_are_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for act in ("get", "remove", "where", "size"):
         assert main(["models", act, "dia-9000", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
         assert "Did you mean" in capsys.readouterr().err
+    assert main(["models", "get", "nothing", "--home", str(tmp_path)]) == EXIT_TROUBLE
+    assert "Did you mean" not in capsys.readouterr().err, "what hardly resembles a name is no help"
     assert main(["paint", "a ball", "--model", "moonshine", "--home", str(tmp_path), "--pretend", "t4"]) == EXIT_TROUBLE
     assert "moonshine-" not in capsys.readouterr().err, "a recogniser cannot paint"
     capsys.readouterr()
