@@ -96,7 +96,7 @@ def refuse_words(verb: str, words: Sequence[str]) -> None:
     """Refuse words that a command does not know, before anything is done."""
     if words and verb not in ("add", "test", PREPARE):
         raise Refused(
-            say("start.no-words", "start.py {command} takes no other words ({words}). Nothing was done.", command=verb, words=tuple(words))
+            say("start.no-words", "{hearth} {command} takes no other words ({words}). Nothing was done.", command=verb, words=tuple(words))
         )
 
 

@@ -47,7 +47,7 @@ def emptied(slot: Path) -> Iterator[None]:
         raise Refused(
             say(
                 "start.own-python",
-                "start.py runs with the Python in {slot}, which it would remove. Run the same with the system's Python.",
+                "Hearth was started with the Python in {slot}, which it would remove. Run the same with the system's Python.",
                 slot=str(slot),
             )
         )

@@ -90,7 +90,7 @@ def prepare(words: Sequence[str], folder: Path) -> int:
         case ["environment", *extras] if slots.read_requirements().extras.keys() >= set(extras):
             return prepare_environment(folder, extras)
     raise Refused(
-        say("start.no-words", "start.py {command} takes no other words ({words}). Nothing was done.", command="prepare", words=tuple(words))
+        say("start.no-words", "{hearth} {command} takes no other words ({words}). Nothing was done.", command="prepare", words=tuple(words))
     )
 
 

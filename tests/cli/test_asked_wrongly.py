@@ -184,7 +184,7 @@ def test_what_ctrl_c_stopped_goes_on_by_the_same_command(home: Path, capsys: pyt
 
 def test_every_sentence_has_one_name_for_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     told = {text for _, text, _ in find_spoken()} | {each for code in languages() for each in templates(code).values()}
-    named = re.compile(rf"(?<![\w{{/])hearth (?:{'|'.join(COMMANDS)})\b|(?<!python3 )start\.py (?:{'|'.join(COMMANDS)}|repair|add|back)\b")
+    named = re.compile(rf"(?<![\w{{/])hearth (?:{'|'.join(COMMANDS)})\b|(?<!python3 )start\.py (?:{'|'.join(COMMANDS)}|repair|add|back|{{)")
     assert not [each for each in told if named.search(each)]
     assert name_command() in ("python3 start.py", "Hearth.bat")
     assert main(["voices", "rename"]) == job.TROUBLE and f"{name_command()} voices rename" in capsys.readouterr().err

@@ -125,7 +125,7 @@ def test_help_and_unknown_words_leave_an_environment_as_it_is(made: Checkout) ->
         assert made.start(verb, "--help").returncode == 0
     for verb in command.OWN.keys() - {"test"}:
         told = made.start(verb, "nonsense")
-        assert told.returncode == 2 and told.stderr.startswith("hearth: start.py " + verb), told
+        assert told.returncode == 2 and told.stderr.startswith(f"hearth: {name_command()} {verb}"), told
         assert verb == "add" or "takes no other words (nonsense). Nothing was done." in told.stderr
     assert json.loads(made.start("speak", "--help").stdout)["words"] == ["speak", "--help"], "where there is one, Hearth's own"
     assert look() == before
