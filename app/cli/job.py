@@ -31,6 +31,7 @@ from app.engine.keeper.keeper import Keeper
 from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.on_disk import find_model
 
+STDIN: Final = Path("-")
 FINISHED, FAILED, TROUBLE, INCOMPLETE, UNWRITTEN, STOPPED = 0, 1, 2, 3, 4, 130
 EXIT_CODES: Final = {
     FINISHED: say("usage.code-finished", "everything was made"),
@@ -119,11 +120,11 @@ def choose_by_hand(args: argparse.Namespace) -> Choice:
 
 
 def read_text(given: str | None, file: Path | None) -> str:
-    """Return the text given, or that of the file, or standard input."""
+    """Return the text given, or that of the file, or standard input, which "-" names in either place."""
     if given is not None and given != "-":
         return given
     try:
-        return file.read_text("utf-8") if file is not None else sys.stdin.read()
+        return file.read_text("utf-8") if file is not None and file != STDIN else sys.stdin.read()
     except (OSError, UnicodeDecodeError) as fault:
         raise Trouble(
             say(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,13 @@ from app.engine.models.model import ModelSettings
 from app.engine.models.on_disk import find_model
 
 ENDINGS: Final = ("", ".png")
+NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("control", "guide_as", "guide_strength", "guide_from", "guide_to"), ("guide",)),
+    **dict.fromkeys(("adapter", "reference_strength"), ("reference",)),
+    **dict.fromkeys(("masked_only", "masked_padding", "mask_blur"), ("mask",)),
+    "strength": ("image",), "hires_strength": ("hires",), "enlarger": ("upscale", "hires"),
+}  # fmt: skip
+"""Each of these options does nothing without one of those."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    refuse_unused(args)
     width, height = parse_size(args.size)
     if args.control is not None:
         args.control = find_whole_path(args.control)
@@ -74,6 +83,24 @@ def main(args: argparse.Namespace) -> int:
         require_png(args.output)
     require_size(request, find_model(paths.home(args.home), request).settings)
     return run_job(request, args)
+
+
+def refuse_unused(args: argparse.Namespace) -> None:
+    """Raise a Trouble for an option without what it is for."""
+    for option, needed in NEEDS.items():
+        if getattr(args, option) and not any(getattr(args, each) for each in needed):
+            raise Trouble(
+                say(
+                    "paint.option-alone",
+                    "{option} does nothing without {needed}. Give {needed} too, or leave {option} out.",
+                    option=_name_option(option),
+                    needed=_name_option(needed[0]),
+                )
+            )
+
+
+def _name_option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def require_size(request: PictureRequest, settings: ModelSettings) -> None:

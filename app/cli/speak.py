@@ -21,6 +21,7 @@ from app.base.trouble import Trouble
 from app.cli import output_file
 from app.cli.job import (
     FINISHED,
+    STDIN,
     UNWRITTEN,
     add_job_options,
     print_sentence,
@@ -221,7 +222,7 @@ def read_script(given: str | None, file: Path | None) -> str:
 def find_book(given: str | None, file: Path | None) -> Path | None:
     """Return the file to read: the one that is named as such, or a book named in place of a script."""
     if given is None or given == "-":
-        return file
+        return None if file == STDIN else file
     return Path(given) if given.lower().endswith(BOOKS) and is_file(Path(given)) else None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,19 +18,24 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
-from app.base import proxies
+from app.base import paths, proxies
 from app.base.commands import COMMANDS, WORDS
 from app.base.languages import languages, templates
 from app.base.sentence import say
 from app.base.start_command import name_command
 from app.base.trouble import Impossible, Trouble
 from app.cli import completion, job, output_file, paint
+from app.cli.speak import read_script
+from app.compat.planning.types import Need
 from app.engine.jobs.events import Failed, Stopped
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.schedulers import find_scheduler
+from app.engine.models import catalog
 from app.engine.pictures.run.input_images import open_image
+from app.engine.session.loaded_models import ModelHolder
 from tests.support import light_engine
 from tests.support.books import save_epub
+from tests.support.plans import plan
 from tests.support.sentences import find_spoken
 
 pytestmark = pytest.mark.long
@@ -52,7 +59,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("paint", "x", "-f", "p.txt"), "a prompt and a file"),
         (("paint", "x", "-o", "-", "--batch", "2"), "one picture"),
         (("paint", "-f", "none.txt"), "none.txt cannot be read as text (No such file or directory)"),
+        (("paint", "x", "--adapter", "plus"), "--adapter does nothing without --reference"),
+        (("paint", "x", "--guide-strength", "2"), "--guide-strength does nothing without --guide"),
+        (("paint", "x", "--mask-blur", "2"), "--mask-blur does nothing without --mask"),
+        (("paint", "x", "--strength", "0.3"), "--strength does nothing without --image"),
+        (("paint", "x", "--enlarger", "sharp"), "--enlarger does nothing without --upscale"),
         (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),
+        (("speak", "Hi.", "--cast", "none.toml"), "none.toml cannot be read (No such file or directory)"),
+        (("speak", "Hi.", "--pronunciations", "none.csv"), "none.csv cannot be opened (No such file or directory)"),
         (("speak", "Hi.", "-o", "x.wav", "--format", "mp3"), "two formats"),
         (("speak", "Hi.", "-o", "x.out"), "x.out has another ending. Use x.wav."),
         (("speak", "Hi.", "-o", "x.wav", "--show-text"), "speaks nothing"),
@@ -96,7 +110,11 @@ def test_words_that_cannot_be_read_are_told_in_hearths_own(
     assert chinese in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("impossible", [lambda: find_scheduler("foo"), lambda: open_image("/nothere.png")])
+def load_what_is_not_installed() -> None:
+    list(ModelHolder(paths.home()).load(catalog.find("sd15"), Need(), plan()))
+
+
+@pytest.mark.parametrize("impossible", [lambda: find_scheduler("foo"), lambda: open_image("/nothere.png"), load_what_is_not_installed])
 def test_what_only_the_engine_can_refuse_has_that_code_too(impossible: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Trouble) as refused:
         impossible()
@@ -153,6 +171,13 @@ def test_a_result_goes_to_standard_output(
     assert seen.out.startswith(b"RIFF") and not seen.err and not (tmp_path / "-").exists()
     with pytest.raises(Trouble, match="--json"):
         output_file.check_stdout(PictureRequest("x"), json=True)
+
+
+@pytest.mark.parametrize(("given", "file"), [("-", None), (None, Path("-")), (None, None)])
+def test_a_script_and_a_prompt_come_from_standard_input(given: str | None, file: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for read in (read_script, job.read_text):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("a red ball"))
+        assert read(given, file) == "a red ball"
 
 
 def test_quiet_and_json_tell_where_the_result_is(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

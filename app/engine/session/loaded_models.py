@@ -11,7 +11,7 @@ import torch
 
 from app.base.paths import Home
 from app.base.sentence import say
-from app.base.trouble import Trouble
+from app.base.trouble import Impossible
 from app.compat.machine.free_memory import read_available_bytes
 from app.compat.machine.hardware import probe
 from app.compat.machine.meter import read
@@ -71,7 +71,7 @@ class ModelHolder:
         found = on_disk.locate(self._home, model, plan.quantised)
         if found is None:
             on_disk.refuse_away(self._home, model)
-            raise Trouble(
+            raise Impossible(
                 say(
                     "session.not-there",
                     "{model} is not installed yet. Download it in Models, or run: {hearth} models get {id}",

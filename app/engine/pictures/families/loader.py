@@ -152,7 +152,7 @@ class _PipelineLoader:
         """Load a file of weights; what it lacks comes from files beside it, or from its base model."""
         quantise.refuse_single_file(self.plan, self.folder)
         if "configs" not in companions:
-            raise Trouble(
+            raise Impossible(
                 say(
                     "load.lacks",
                     "{path} lacks parts or settings. Download what it lacks on the Models tab, or with the command models get {path}.",

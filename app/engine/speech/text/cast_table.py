@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from app.base.disk_faults import word_fault
 from app.base.path_checks import is_file, size_bytes
 from app.base.regular_file import open_regular
 from app.base.sentence import say, say_to_all
@@ -44,7 +45,12 @@ def read_file(path: Path) -> dict[str, Any]:
             return tomllib.loads(file.read(FILE_BYTES).decode())
     except (OSError, ValueError, RecursionError) as fault:  # broken TOML and UTF-8 are ValueErrors
         raise Trouble(
-            say("cast.file", "The cast {file} cannot be read ({fault}). Write it as docs/cast.md says.", file=str(path), fault=str(fault))
+            say(
+                "cast.file",
+                "The cast {file} cannot be read ({fault}). Write it as docs/cast.md says.",
+                file=str(path),
+                fault=word_fault(fault),
+            )
         ) from fault
 
 

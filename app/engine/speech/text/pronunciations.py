@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from app.base import atomic_write
 from app.base.bounded_json import Bounds, parse_json
+from app.base.disk_faults import word_fault
 from app.base.path_checks import size_bytes
 from app.base.paths import Home
 from app.base.regular_file import open_regular
@@ -370,7 +371,9 @@ def read_csv_file(path: Path) -> dict[str, str]:
         with open_regular(path) as file:
             return read_csv(file.read(CSV_BYTES + 1))[0]
     except OSError as fault:
-        raise Trouble(say("says.file", "{file} cannot be opened ({fault}). Check its name.", file=str(path), fault=str(fault))) from fault
+        raise Trouble(
+            say("says.file", "{file} cannot be opened ({fault}). Check its name.", file=str(path), fault=word_fault(fault))
+        ) from fault
 
 
 def write_csv(rows: Mapping[str, str]) -> str:
