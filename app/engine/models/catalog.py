@@ -341,7 +341,7 @@ def find(wanted: str, kind: ModelKind | None = None) -> Model:
         )
     known = {id_: model for id_, model in BY_ID.items() if kind in (None, model.kind)}
     named = {**{id_: id_ for id_ in known}, **{model.title.lower(): id_ for id_, model in known.items()}}
-    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=2 * NEAR_MOST, cutoff=0.5))
+    near = dict.fromkeys(named[each] for each in difflib.get_close_matches(wanted[:200].lower(), named, n=2 * NEAR_MOST, cutoff=0.45))
     raise Trouble(_name_unknown(wanted[:200] or "''", tuple(near)[:NEAR_MOST]), cure="models")
 
 
