@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Trouble as trouble:
         words = (word_for(sys.stderr, part) for part in (trouble.sentence, *trouble.objections))
         print(f"hearth: {' '.join(words)}", file=sys.stderr)
-        if "--json" in given and (isinstance(trouble, BadUsage) or given[0] != "doctor"):  # which has printed what it can see
+        if "--json" in given:
             print_refusal(str(trouble), trouble.code)
         return EXIT_TROUBLE
     except KeyboardInterrupt:

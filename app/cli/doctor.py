@@ -20,7 +20,7 @@ from app.base.sentence import Sentence, Value, join_sentences, say
 from app.base.start_command import name_command
 from app.base.terminal_lines import fit_line, pad, wrap
 from app.base.trouble import Trouble
-from app.cli.job import print_answer
+from app.cli.job import TROUBLE, print_answer, print_sentence
 from app.cli.machine_options import add_common_options, read_machine
 from app.compat.machine.chunk_curve import Curve, read_curve
 from app.compat.machine.hardware import Hardware
@@ -90,10 +90,13 @@ def main(args: argparse.Namespace) -> int:
         print("\n".join(wrapped(about(hardware))))
     try:
         check_machine(hardware)
-    except Trouble:
-        if args.json:  # its facts are worth sending
-            print(lay_out(describe_report(hardware, verdicts)))
-        raise
+    except Trouble as trouble:
+        if not args.json:
+            raise
+        print(lay_out(describe_report(hardware, verdicts)))  # in place of the refusal: its facts are worth sending
+        for sentence in (trouble.sentence, *trouble.objections):
+            print_sentence(sentence)
+        return TROUBLE
     if args.selftest:
         verdicts = learn(folder, hardware, *test(hardware).values())
     report = describe_report(hardware, verdicts, list_curves(home, hardware)) if args.json else {}

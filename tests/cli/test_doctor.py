@@ -156,8 +156,9 @@ def test_what_is_no_report_starts_nothing(command: list[str], tmp_path: Path, ca
 
 
 def test_an_unknown_machine_gets_the_names(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--pretend", "voodoo2"]) == EXIT_TROUBLE
-    said = capsys.readouterr().err
+    assert main(["doctor", "--pretend", "voodoo2", "--json"]) == EXIT_TROUBLE
+    out, said = capsys.readouterr()
+    assert "voodoo2" in json.loads(out)["sentence"], "a refusal is told in JSON where that was asked for"
     assert all(name in said for name in ("voodoo2", *MACHINES, "doctor --selftest --json"))
 
 
