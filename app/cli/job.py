@@ -271,10 +271,8 @@ def write_result(file: Path, path: Path | None) -> Path | None:
 
 
 def print_written(made: Sequence[Path], args: argparse.Namespace) -> None:
-    if args.json:
-        print(json.dumps({"event": "written", "files": [*map(str, made)]}), flush=True)
-    elif made:
-        print("\n".join(map(str, made)))
+    if made:
+        print(json.dumps({"event": "written", "files": [*map(str, made)]}) if args.json else "\n".join(map(str, made)), flush=True)
 
 
 def print_answer(sentence: Sentence) -> None:

@@ -115,11 +115,13 @@ def load_what_is_not_installed() -> None:
 
 
 @pytest.mark.parametrize("impossible", [lambda: find_scheduler("foo"), lambda: open_image("/nothere.png"), load_what_is_not_installed])
-def test_what_only_the_engine_can_refuse_has_that_code_too(impossible: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_the_engine_can_refuse_has_that_code_too(
+    impossible: Any, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(Trouble) as refused:
         impossible()
     monkeypatch.setattr(job, "follow", lambda *given: Failed.of(refused.value))
-    assert main(["speak", "Hi."]) == job.TROUBLE
+    assert main(["speak", "Hi.", "--json"]) == job.TROUBLE and not capsys.readouterr().out, "nothing was written"
     monkeypatch.setattr(job, "follow", lambda *given: Failed.of(Trouble(refused.value.sentence)))
     assert main(["speak", "Hi."]) == job.FAILED, "what broke is no wrong request"
 
@@ -209,7 +211,9 @@ def test_what_ctrl_c_stopped_goes_on_by_the_same_command(home: Path, capsys: pyt
 
 def test_every_sentence_has_one_name_for_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     told = {text for _, text, _ in find_spoken()} | {each for code in languages() for each in templates(code).values()}
-    named = re.compile(rf"(?<![\w{{/])hearth (?:{'|'.join(COMMANDS)})\b|(?<!python3 )start\.py (?:{'|'.join(COMMANDS)}|repair|add|back|{{)")
+    named = re.compile(
+        rf"(?<![\w{{/])hearth (?:{'|'.join(COMMANDS)})\b|\bcommand models\b|(?<!python3 )start\.py (?:{'|'.join(COMMANDS)}|repair|add|back|{{)"
+    )
     assert not [each for each in told if named.search(each)]
     assert name_command() in ("python3 start.py", "Hearth.bat")
     assert main(["voices", "rename"]) == job.TROUBLE and f"{name_command()} voices rename" in capsys.readouterr().err

@@ -352,6 +352,6 @@ def _name_unknown(wanted: str, near: tuple[str, ...]) -> Sentence:
         )
     return say(
         "catalog.none-near",
-        "Hearth knows no model, file or folder named {wanted}. The Models tab and the command models list all.",
+        "Hearth knows no model, file or folder named {wanted}. The Models tab and {hearth} models list all.",
         wanted=wanted,
     )

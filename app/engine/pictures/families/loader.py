@@ -155,7 +155,7 @@ class _PipelineLoader:
             raise Impossible(
                 say(
                     "load.lacks",
-                    "{path} lacks parts or settings. Download what it lacks on the Models tab, or with the command models get {path}.",
+                    "{path} lacks parts or settings. Download what it lacks on the Models tab, or run: {hearth} models get {path}",
                     path=str(self.folder),
                 ),
                 cure="get-configs",
