@@ -172,6 +172,12 @@ def _clip(words: str) -> str:
     return clean_words(" ".join(str(words)[: 4 * WORD_MOST].split()))[:WORD_MOST]
 
 
+NO_LORA: Final = say(
+    "lora.embedding-alone",
+    "It is an embedding (textual inversion), not a LoRA: put its file beside your LoRAs, and write its name into the prompt.",
+)
+
+
 def explain_misfit(facts: LoraFacts, model: Model) -> Sentence | None:
     """Say why a LoRA cannot be used with a model; None if it can, or nothing is known against it."""
     if facts.trouble is not None:

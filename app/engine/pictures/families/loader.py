@@ -28,10 +28,11 @@ from app.base.trouble import Impossible, Trouble
 from app.compat.planning.types import ModelPart, Plan
 from app.engine.models import model_folder, safetensors
 from app.engine.models.families.family import PictureFamily
-from app.engine.models.file_facts import PLAIN_LORA, WHAT, FileFacts, read_facts
+from app.engine.models.file_facts import PLAIN_LORA, FileFacts, read_facts
 from app.engine.models.gguf_header import read_gguf
 from app.engine.models.loading import from_pretrained, quantise, weights_complete
 from app.engine.models.loading.tokenizer import load_tokenizer
+from app.engine.models.lora_facts import NO_LORA
 from app.engine.models.lora_header import judge_lora
 from app.engine.models.model import FEW_STEPS, Model
 from app.engine.models.picture_families import FAMILIES
@@ -389,14 +390,15 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
 def _require_lora(file: Path) -> None:
     """Refuse a file by what it is, where that is no LoRA that the library reads."""
     facts = read_facts(file)
-    kind = facts.other if facts.what == "lora" and facts.other not in (PLAIN_LORA, "") else ""
-    if kind or facts.what == "embedding":
+    if facts.what == "embedding":
+        raise Trouble(say("lora.unfit", "The LoRA {name} cannot be used here. {why}", name=file.stem, why=NO_LORA))
+    if facts.what == "lora" and facts.other not in (PLAIN_LORA, ""):
         raise Trouble(
             say(
                 "lora.kind",
                 "{path} is of the kind {kind}, which Hearth does not use. Get it as a plain LoRA, or remove it.",
                 path=str(file),
-                kind=kind or WHAT["embedding"],
+                kind=facts.other,
             )
         )
 

@@ -18,7 +18,7 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models.adapters import find_adapter
 from app.engine.models.controls import find_control
 from app.engine.models.enlargers import find_enlarger
-from app.engine.models.lora_facts import explain_misfit, read_facts
+from app.engine.models.lora_facts import NO_LORA, explain_misfit, read_facts
 from app.engine.models.lora_library import LoraFile, find_named, list_loras
 from app.engine.models.model import Model
 from app.engine.pictures.files.alternatives import settle
@@ -101,8 +101,10 @@ def leave_out_words(request: PictureRequest, model: Model) -> tuple[PictureReque
 
 
 def _explain_misfit(lora: Lora, model: Model) -> Sentence | None:
-    path = Path(lora.path)
-    return explain_misfit(read_facts(path), model) if is_file(path) else None
+    if not is_file(path := Path(lora.path)):
+        return None
+    facts = read_facts(path)
+    return explain_misfit(facts, model) or (NO_LORA if facts.kind == "embedding" and not lora.word else None)
 
 
 def _explain_unknown(home: Home, name: str, files: Sequence[LoraFile]) -> Trouble:

@@ -407,7 +407,7 @@ TABLE = (
     Row("sd15", "LoHa", lora_holding({"lora_unet_x.hada_w1_a": (2, 2)}), "lora.kind", "LoHa"),
     Row("sd15", "LoKr", lora_holding({"lora_unet_x.lokr_w1": (2, 2)}), "lora.kind", "LoKr"),
     Row("sd15", "OFT", lora_holding({"x.oft_blocks": (2, 2, 2)}), "lora.kind", "OFT"),
-    Row("sd15", "embedding without a word", lora_holding({"emb_params": (4, 32)}), "lora.kind", "textual inversion"),
+    Row("sd15", "embedding without a word", lora_holding({"emb_params": (4, 32)}), "lora.unfit", "It is an embedding"),
     Row("sd15", "embedding as a model", holding({"emb_params": (4, 768)}), "detect.not-whole", "textual inversion"),
     Row("sdxl", "diffusers folder", as_saved, slow=True),
     Row("sdxl", "folder, variant fp16", in_half("fp16"), slow=True),

@@ -91,6 +91,8 @@ def test_a_word_that_another_familys_embedding_has_stays_a_word(home: Home) -> N
     assert request.loras == (Lora(fantasy, word="fantasy"),)
     check_fit(request, catalog.BY_ID["z-image-turbo"])
     assert leave_out_words(request, catalog.BY_ID["sd15"]) == (request, [])
+    with pytest.raises(Trouble, match="It is an embedding"):
+        check_fit(PictureRequest("a castle", loras=(Lora(fantasy),)), catalog.BY_ID["sd15"])
     plain, notes = leave_out_words(request, catalog.BY_ID["z-image-turbo"])
     assert plain.loras == () and plain.prompt == request.prompt and [note.key for note in notes] == ["lora.only-word"]
 
