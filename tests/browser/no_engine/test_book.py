@@ -42,7 +42,7 @@ def test_its_ticked_chapters_are_begun_one_after_the_other(
     page: Page, opened: tuple[Desk, str], epub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Any] = []
-    monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person: begun.extend(requests))
+    monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person, sources: begun.extend(requests))
     open_book(page, epub)
     group = page.get_by_role("group", name="The Ferry & the Fjord by A. Writer")
     expect(group).to_contain_text(re.compile("3 chapters, about .* of speech"))
@@ -115,7 +115,7 @@ def test_a_book_is_opened_ticked_cast_and_begun_by_keys_alone(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Any] = []
-    monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person: begun.extend(requests) or ())
+    monkeypatch.setattr(type(opened[0].jobs), "begin_together", lambda self, requests, person, sources: begun.extend(requests) or ())
     told = "<p>\u201cCome in,\u201d said Ben.</p><p>\u201cNo,\u201d said Anna.</p><p>\u201cWell,\u201d said Ben.</p><p>\u201cNo,\u201d said Anna.</p>"
     story = save_epub(tmp_path / "story.epub", {"one.xhtml": f"<h1>One</h1>{told}", "two.xhtml": "<h1>Two</h1><p>It rained.</p>"}, None)
     go(page, "speak")
