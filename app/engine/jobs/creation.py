@@ -82,9 +82,10 @@ class RunSummary:
 
 def make_file_name(text: str, suffix: str, when_s: float) -> str:
     """Name a file by date and words, so that people can find it and every file system accepts it: by all of them where they are few, else
-    by the first sentence, else by the words that fit."""
+    by the first sentence or heading, else by the words that fit."""
     said = re.sub(r"\[[^\[\]]{1,40}\]|\([^()]*+\)", " ", text[:NAMED_FROM_LETTERS])
-    first = re.split(r"(?<=\w\w\w)[.!?\u3002\uff01\uff1f]", said, maxsplit=1)[0]  # "Mr." ends no sentence
+    # "Mr." ends no sentence; a heading ends without a full stop
+    first = re.split(r"(?<=\w\w\w)[.!?\u3002\uff01\uff1f]|(?<=\w)\n\s*\n", said, maxsplit=1)[0]
     words, sentence = (" ".join(re.sub(r"[^\w\s-]", " ", each).split()) for each in (said, first))
     if len(words) > NAME_LETTERS:
         words = sentence if len(sentence) <= NAME_LETTERS else sentence[: NAME_LETTERS + 1].rsplit(" ", 1)[0][:NAME_LETTERS]

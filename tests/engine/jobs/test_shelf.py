@@ -208,6 +208,7 @@ def test_names_are_for_people_and_for_every_file_system() -> None:
         ("exactly the thirty-two letters x, and then some more", "exactly the thirty-two letters x"),
         ("早上好，小狐狸。" + "昨天夜里下了一场很大的雨" * 4, "早上好 小狐狸"),
         ("雨" * 40, "雨" * 32),
+        ("\n\nChapter Seven\n\nThe Ferry at Hollin\n\nIt was a dark night.", "Chapter Seven"),
     ],
 )
 def test_a_name_is_short_and_ends_with_a_word(text: str, words: str) -> None:
