@@ -56,12 +56,12 @@ star: 星 五角星 星形
 heart: 心 心形 红心 桃心
 diamond: 钻石
 sun: 日头
-moon: 月 圆月 满月 明月
+moon: 月 月球 圆月 满月 明月
 crescent moon: 月牙 新月
 cloud: 云彩 白云
 balloon: 热气球
 bird: 小鸟 鸟儿 海鸥 麻雀
-house: 屋 屋子 小屋 木屋 房屋 房 家
+house: 屋 屋子 别墅 小屋 木屋 房屋 房 家
 castle: 古堡 宫殿
 bridge: 大桥 小桥 木桥
 tree: 树木 大树 小树 橡树
@@ -78,7 +78,7 @@ boat: 小船 帆船 轮船 船只 渔船
 fish: 小鱼 金鱼 鱼儿
 duck: 鸭 小鸭 小鸭子
 whale: 鲸
-cup: 茶杯 水杯 杯
+cup: 茶杯 水杯 马克杯 杯
 red: 红 大红
 orange: 橙 橘色 橘黄色
 yellow: 黄 金色 金黄色
@@ -94,7 +94,7 @@ big: 大 巨大 很大
 small: 小 很小
 at the left: 左边有 左侧 左边 左面 左
 at the right: 右边有 右侧 右边 右面 右
-in the middle: 中间有 中央 正中 中间
+in the middle: 中间有 中心 中央 正中 中间
 at the top: 上方有 上方 顶部
 at the bottom: 下方有 下方 底部
 at the top left: 左上方有 左上方 左上角
@@ -126,6 +126,14 @@ no: 没有 不要 无 别
 : 一张 一幅 画 图 图片 请 我 想要 可爱 美丽 漂亮
 """
 """People also write these. Those of the last two lines say nothing."""
+_UNLIKE: Final = """
+熊猫 猫头鹰 热狗 狗熊 马路 斑马 河马 海马 马车 木马 马桶 马戏团 马铃薯 章鱼 鳄鱼 鱿鱼 美人鱼 鱼缸 鸟巢 鸟笼 鸵鸟
+鸭嘴兽 花瓶 花盆 花生 烟花 浪花 火花 棉花 爆米花 机器人 外星人 稻草人 飞船 船长 火车 自行车 摩托车 过山车 缆车 车站
+车轮 星球 地球 卫星 海星 开心 伤心 点心 月饼 家具 家庭 大家 国家 画家 科学家 房间 厨房 松鼠 松果 奖杯 红绿灯 西红柿
+黄瓜 蓝莓 白菜 黑板 粉笔 面粉 大象 大学 大炮 小丑 小提琴 小麦 海豚 海豹 海龟 海盗 海报 雪糕 雪茄 雨伞 雨衣 山羊
+树懒 树叶 飞机 飞碟 飞行员 长城 长颈鹿 长椅 游戏 游泳池 地图 地铁 画笔 和尚 和平 无人机 无花果 特别 分别 无限
+"""
+"""Each holds a known word and means something else: a road (马路) is no horse. It stays as it is, as any word that is not known."""
 
 
 def _collect() -> dict[str, str]:
@@ -137,7 +145,8 @@ def _collect() -> dict[str, str]:
 
 
 _WORDS: Final = _collect()
-_LONGEST: Final = max(map(len, _WORDS))
+_OTHERS: Final = frozenset(_UNLIKE.split())
+_LONGEST: Final = max(map(len, {*_WORDS, *_OTHERS}))
 
 
 def is_chinese(prompt: str) -> bool:
@@ -153,14 +162,15 @@ def read_chinese(prompt: str) -> str:
     plain = _COUNTED.sub(lambda found: f" {_COUNTS.get(found[1], found[1])} ", plain)
     said, unknown, at = list[str](), "", 0
     while at < len(plain):
-        length = next((n for n in range(min(_LONGEST, len(plain) - at), 0, -1) if plain[at : at + n] in _WORDS), 0)
-        if length or not is_chinese(plain[at]):
-            said += [unknown, f" {_WORDS[plain[at : at + length]]} " if length else plain[at]]
+        pieces = (plain[at : at + n] for n in range(min(_LONGEST, len(plain) - at), 0, -1))
+        piece = next((each for each in pieces if each in _WORDS or each in _OTHERS), plain[at])
+        if piece in _WORDS or not is_chinese(piece):
+            said += [unknown, f" {_WORDS[piece]} " if piece in _WORDS else piece]
             unknown = ""
         else:
             unknown = unknown or " "
-            unknown += plain[at]
-        at += length or 1
+            unknown += piece
+        at += len(piece)
     return " ".join("".join([*said, unknown]).replace(" ,", ",").split())
 
 

@@ -12,7 +12,7 @@ from app.engine import kinds
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
 from app.engine.pictures.prompts.starter_words import list_unknown, match_prompt
-from app.engine.pictures.scenes.chinese import _WORDS, NOUNS, read_chinese, write_chinese
+from app.engine.pictures.scenes.chinese import _OTHERS, _WORDS, NOUNS, is_chinese, read_chinese, write_chinese
 from app.engine.pictures.scenes.match import understand
 from app.engine.pictures.scenes.tables import read_card, read_tables
 from app.engine.pictures.scenes.words import split_phrases
@@ -36,6 +36,10 @@ TABLES = read_tables(PAINTER)
         ("红色的 car", "a red car", ()),
         ("画一张可爱的图片", read_card(PAINTER)["examples"][2], ()),
         ("日出时的沙漠", "a desert at sunset", ("日出",)),
+        ("一只熊猫和一只狗", "a dog", ("熊猫",)),
+        ("开心的狗", "a dog", ("开心",)),
+        ("特别大的房子", "a big house", ("特别",)),
+        ("一座别墅和一棵树", "a house and a tree", ()),
     ],
 )
 def test_a_chinese_caption_is_painted_as_it_is_meant(prompt: str, caption: str, lost: tuple[str, ...]) -> None:
@@ -57,9 +61,10 @@ def test_the_dictionary_speaks_the_cards_words() -> None:
     assert set(NOUNS) == set(TABLES.grammar["nouns"])
     for chinese, english in _WORDS.items():
         assert all(each.role != "unknown" for each in split_phrases(english, TABLES)), (chinese, english)
+    assert not _OTHERS & set(_WORDS)
 
 
-@pytest.mark.parametrize("prompt", ["龙", "a dragon breathing fire", "quarterly report"])
+@pytest.mark.parametrize("prompt", ["龙", "一条马路", "无人机", "a dragon breathing fire", "quarterly report"])
 def test_what_is_not_known_at_all_is_refused_before_it_is_painted(prompt: str, tmp_path: Path) -> None:
     """It was answered by an unrelated picture. What may be tried stands in the refusal, in Chinese for a Chinese prompt."""
     with pytest.raises(Trouble) as refused:
@@ -67,4 +72,4 @@ def test_what_is_not_known_at_all_is_refused_before_it_is_painted(prompt: str, t
     assert refused.value.sentence.key == "starter.unknown"
     offered = match_prompt(PAINTER, prompt).offered
     assert offered and all(match_prompt(PAINTER, each).caption for each in offered)
-    assert all("的" in each for each in offered) == (prompt == "龙")
+    assert all("的" in each for each in offered) == is_chinese(prompt)
