@@ -208,6 +208,13 @@ def test_quotes_of_one_long_line_are_found_in_linear_time(text: str) -> None:
     assert measure(find_quotes, text, 2) < 2
 
 
+def test_a_crowd_of_chinese_speakers_is_read_in_linear_time() -> None:
+    """For each quote all names of the text were looked for."""
+    names = [f"李{chr(0x4E00 + number % 97)}{chr(0x6000 + number)}" for number in range(9000)]
+    text = "\n".join(f"{name}说：“好。”\n{name}走了：“好。”" for name in names)
+    assert measure(find_quotes, text, 4) < 4
+
+
 def test_spelling_is_restored_in_linear_time() -> None:
     """For each word that nothing spoken holds, or only within others, all that was spoken was looked through."""
     rows = tuple((f"name{number}", f"spoken{number}") for number in range(10_000))

@@ -44,6 +44,8 @@ _NAMED_MOST: Final = 2
 """So many words of a name are taken, besides titles."""
 
 _HAN: Final = r"[\u3400-\u9fff]"
+CHINESE_MOST: Final = 13
+"""A name has so many signs at most, the point between two of them with it."""
 _GIVEN: Final = rf"(?:(?![{CHINESE_NOT_GIVEN}]){_HAN})"
 _CHINESE_NAME: Final = (
     rf"({CHINESE_SURNAMES}{CHINESE_TITLES}|{CHINESE_SURNAMES}{_GIVEN}{{1,2}}|[老小阿]{_GIVEN}|{CHINESE_FAMILY}|"
@@ -302,7 +304,8 @@ def _read_chinese(before: str, after: str, known: Collection[str]) -> str | None
         return found[1] if found[1] not in CHINESE_NOBODY else ""
     name = next((sentence[:length] for length in (6, 5, 4, 3, 2) if sentence[:length] in known), "")
     rest = sentence[len(name) :]
-    if name and sentence.endswith(("：", ":")) and not _CHINESE_OTHER.search(rest) and not any(each in rest for each in known):
+    others = (rest[begin : begin + length] in known for begin in range(len(rest)) for length in range(2, CHINESE_MOST + 1))
+    if name and sentence.endswith(("：", ":")) and not _CHINESE_OTHER.search(rest) and not any(others):
         return name
     return "" if _CHINESE_SAID.search(re.split("[，。！？]", after.lstrip("，"))[0]) or _CHINESE_SAID.search(sentence) else None
 
