@@ -15,7 +15,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 RAISED, LOWERED = "\ue000", "\ue001"
 """Small raised signs, as the number of a note, stand between these."""
 _OWN: Final = str.maketrans(dict.fromkeys((RAISED, LOWERED)))
-SIGN: Final = re.compile(r"\s*+(\d{1,3}|[*\u2020\u2021\u00a7]{1,3}|[\u2460-\u2473])\s*+")
+SIGN: Final = re.compile(r"(\d{1,3}|[*\u2020\u2021\u00a7]{1,3}|[\u2460-\u2473])")
 SMALLER: Final = 0.8
 """A raised sign is smaller than its line by this factor."""
 Line = tuple[str, float, float, float]
@@ -85,10 +85,10 @@ def _join(bits: list[Line]) -> Line:
     _, size, _, base = max(bits, key=lambda each: len(each[0].strip()))
     words = list[str]()
     for bit, own, _, low in bits:
-        sign = SIGN.fullmatch(bit) if own < SMALLER * size and low > base else None
+        sign = SIGN.fullmatch(bit.strip()) if own < SMALLER * size and low > base else None
         if sign and words:
             words[-1] = words[-1].rstrip()
-        words.append(f"{RAISED}{sign[1]}{LOWERED}" if sign else bit)
+        words.append(f"{RAISED}{sign[1]}{LOWERED}{bit[len(bit.rstrip()) :]}" if sign else bit)
     return _CONTROLS.sub("", "".join(words)).strip(), round(size, 1), round(bits[0][2], 1), round(base, 1)
 
 
