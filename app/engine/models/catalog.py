@@ -18,6 +18,7 @@ from app.engine.models.local_models import Seen
 from app.engine.models.model import FEW_STEPS, NOT_NEEDED, Attention, Companion, Model, ModelKind, ModelSettings, Source
 from app.engine.models.picture_readers import ALL as ALL_READERS
 from app.engine.models.recognisers import RECOGNISERS
+from app.engine.models.swin2sr import ROWS as ENLARGERS
 
 NEAR_MOST: Final = 3
 """At most so many names are offered for one that is unknown."""
@@ -262,7 +263,7 @@ CATALOG: Final[tuple[Model, ...]] = (
     ),
 )  # fmt: skip
 
-BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS, *ALL_READERS)}
+BY_ID: Final = {model.id: model for model in (*CATALOG, *RECOGNISERS, *ALL_READERS, *ENLARGERS)}
 
 CONFIGS: Final = {
     "sd15": Companion("configs", Source("stable-diffusion-v1-5/stable-diffusion-v1-5", _CONFIGS, 2 * _MB, _SAFE)),

@@ -17,8 +17,12 @@ from app.engine.jobs.settings import ENLARGERS, STARTER_ENLARGER
 from app.engine.models import safetensors
 from app.engine.models.chosen import read_tool_places
 from app.engine.models.lora_library import list_files
+from app.engine.models.model import Model
+from app.engine.models.on_disk import locate
 from app.engine.models.rrdb import Rrdb, Tiling, read_rrdb
 from app.engine.models.safetensors import Entry
+from app.engine.models.swin2sr import ROWS as SWIN2SR
+from app.engine.models.swin2sr import Swin2sr, read_swin2sr
 
 ENDING: Final = ".safetensors"
 Base = Literal["nearest", "lanczos"]
@@ -67,11 +71,13 @@ class Compact:
         return width * height * 4 * _COPIES * max(self.features, 3 * self.scale**2)
 
 
-Enlarger = Compact | Rrdb
+Enlarger = Compact | Rrdb | Swin2sr
 
 
 def read_enlarger(path: Path) -> Enlarger:
-    """Describe an enlarger by its header; raise a Trouble for any other file."""
+    """Describe an enlarger by its header, a folder by its settings; raise a Trouble for any other file."""
+    if path.is_dir():
+        return read_swin2sr(path)
     if not is_file(path):
         raise Trouble(say("enlarger.missing", "The enlarger {path} was not found. Choose another one.", path=path.name))
     header = safetensors.read_whole_header(path)
@@ -125,9 +131,9 @@ def list_shapes(scale: int, features: int, convolutions: int) -> dict[str, tuple
 
 
 def count_products(name: str, size: tuple[int, int], times: float) -> float:
-    """Forecast how often an ESRGAN enlarger multiplies for a picture; 0 for the others, which take next to no time beside the painting."""
+    """Forecast how often an enlarger multiplies for a picture; 0 for a compact one, which takes next to no time beside the painting."""
     facts = read_enlarger(locate_enlarger(name)) if name else None
-    if not isinstance(facts, Rrdb):
+    if facts is None or isinstance(facts, Compact):
         return 0.0
     reached, total = 1, 0.0
     while (not total and times > 1) or (facts.scale > 1 and reached < times):
@@ -136,7 +142,7 @@ def count_products(name: str, size: tuple[int, int], times: float) -> float:
 
 
 def locate_enlarger(name: str) -> Path:
-    """Return the file of an enlarger that a request names; the starter's comes with Hearth."""
+    """Return the file, or the folder, of an enlarger that a request names; the starter's comes with Hearth."""
     return assets() / "starter" / "enlarger" / f"enlarger{ENDING}" if name == STARTER_ENLARGER else Path(name)
 
 
@@ -144,6 +150,8 @@ def find_enlarger(home: Home, name: str) -> str:
     """Return an enlarger as a request has it: those that are everywhere by name, the owner's by its path. Raise a Trouble for one that is not there."""
     if name in ENLARGERS or Path(name).is_absolute():
         return name
+    if (row := next((each for each in SWIN2SR if each.id == name), None)) is not None:
+        return str(_require_row(home, row))
     path = home.enlargers / f"{name.removesuffix(ENDING)}{ENDING}"
     pickle = home.enlargers / name
     if pickle.suffix.lower() in safetensors.PICKLES and Path(name).name == name and is_file(pickle):
@@ -162,14 +170,33 @@ def find_enlarger(home: Home, name: str) -> str:
     return str(other)
 
 
+def _require_row(home: Home, row: Model) -> Path:
+    """Return where an enlarger of the catalog lies; raise a Trouble that offers one which is not here."""
+    if (found := locate(home, row)) is None:
+        raise Trouble(
+            say("enlarger.get", "{model} is not here yet. Download it first, or choose another enlarger.", model=row.words),
+            cure=f"get:{row.id}",
+        )
+    return found.folder
+
+
+def list_offered(home: Home) -> list[tuple[str, str]]:
+    """List what the owner may choose besides what is everywhere, with titles: what is here, then what the catalog has, with what it takes to download."""
+    here = list_enlargers(home)
+    titles = {row.id: str(row.title) for row in SWIN2SR}
+    missing = [(row.id, f"{row.title} ({round(row.bytes / 1e6)} MB, {row.licence})") for row in SWIN2SR if row.id not in here]
+    return [*((each, titles.get(each, each)) for each in here), *missing]
+
+
 def list_enlargers(home: Home) -> list[str]:
     """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be; pickles too, so that choosing one says what
-    to get in its place. Then those of other programs."""
+    to get in its place. Then those of other programs, and those of the catalog that are here."""
     there = [*home.enlargers.iterdir()] if home.enlargers.is_dir() else []
     usable, others = {path.stem for path in there if path.name.endswith(ENDING)}, {*_list_others(home)}
     pickles = {path.name for path in there if path.suffix.lower() in safetensors.PICKLES and path.stem not in usable | others}
     own = sorted(usable | pickles, key=str.lower)[:FILES_MOST]
-    return sorted([*own, *sorted(others - usable, key=str.lower)[: FILES_MOST - len(own)]], key=str.lower)
+    listed = sorted([*own, *sorted(others - usable, key=str.lower)[: FILES_MOST - len(own)]], key=str.lower)
+    return [*listed, *(row.id for row in SWIN2SR if row.id not in listed and locate(home, row) is not None)]
 
 
 def _list_others(home: Home) -> dict[str, Path]:

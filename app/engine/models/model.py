@@ -14,8 +14,8 @@ from app.engine.models.painted_tiles import find_larger, find_tile
 from app.engine.models.picture_families import FAMILIES as PICTURES
 from app.engine.models.voice_families import FAMILIES as VOICES
 
-ModelKind = Literal["speech", "picture", "hearing", "seeing"]
-"""A model is for a kind of job, for hearing what was said, or for reading pictures for others."""
+ModelKind = Literal["speech", "picture", "hearing", "seeing", "enlarging"]
+"""A model is for a kind of job, for hearing what was said, for reading pictures for others, or for making them larger."""
 GGUF_ALONE = say("quantised.gguf-alone", "The weights are in a GGUF file, and are used as they are there.")
 FROM_FOLDERS: tuple[Quantised, ...] = ("bnb-nf4", "bnb-int8", "awq")
 """Libraries make these while they load a folder, and not of a single file."""

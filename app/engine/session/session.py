@@ -259,11 +259,11 @@ class Session:
         from app.engine.pictures.run.enlarge import run  # the first picture brings what it imports
 
         torch.set_num_threads(max(1, THREADS))  # a small model may have left one
-        device = make_plan(self.home, self._read_hardware(), verdicts=self.verdicts).runs_on
+        plan = make_plan(self.home, self._read_hardware(), verdicts=self.verdicts)
         try:
-            yield from run(task, device, control, job)
+            yield from run(task, plan.runs_on, control, job, plan.dtype)
         except RuntimeError as fault:
-            if device == "cpu" or classify_fault(fault) is None:
+            if plan.runs_on == "cpu" or classify_fault(fault) is None:
                 raise
             release()
             yield from run(task, "cpu", control, job)

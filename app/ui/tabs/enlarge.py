@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app.engine.jobs.settings import ENLARGERS
-from app.engine.models.enlargers import list_enlargers
+from app.engine.models.enlargers import list_offered
 from app.ui.page.translate import language, translate
 from app.ui.page.view_types.live import EnlargingView
 from app.ui.page.view_types.making import EnlargersView, EnlargerView
@@ -33,7 +33,7 @@ def routes(desk: Desk) -> list[Route]:
 def send_enlargers(desk: Desk, request: Request) -> Response:
     spoken = language(request)
     everywhere: list[EnlargerView] = [{"name": name, "title": translate(title, spoken)} for name, title in ENLARGERS.items()]
-    own: list[EnlargerView] = [{"name": each, "title": each} for each in list_enlargers(desk.keeper.home)]
+    own: list[EnlargerView] = [{"name": name, "title": title} for name, title in list_offered(desk.keeper.home)]
     return JSONResponse(EnlargersView(enlargers=everywhere + own))
 
 

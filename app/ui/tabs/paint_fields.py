@@ -12,7 +12,7 @@ from gradio.components import Component
 
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import PICTURES
-from app.engine.models.enlargers import list_enlargers
+from app.engine.models.enlargers import list_offered
 from app.ui.page.protocol import Call
 from app.ui.page.translate import word
 from app.ui.state.desk import Desk
@@ -205,7 +205,7 @@ def _build_settings(desk: Desk, rows: SettingFields, guest: bool) -> SettingsCar
             dice = gr.Button(word("paint.dice", "Random"), size="sm", min_width=60)
             reuse = gr.Button(word("paint.reuse", "Last seed"), size="sm", min_width=60)
         rows.build("batch", "hires", "upscale", "hires_strength", "enlarger")
-        rows["enlarger"].choices += [] if guest else [(name, name) for name in list_enlargers(desk.keeper.home)]
+        rows["enlarger"].choices += [] if guest else [(title, name) for name, title in list_offered(desk.keeper.home)]
         rows.build_rest()
     return SettingsCard(presets, dice, reuse)
 

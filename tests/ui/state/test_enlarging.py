@@ -17,6 +17,7 @@ from app.compat.machine.meter import Reading
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Failed, Finished, Step, Stopped
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.models.swin2sr import ROWS
 from app.ui import routes as page_routes
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, NOBODY, OWNER, Person
@@ -58,7 +59,7 @@ def finish(desk: Desk, task: str) -> None:
 def test_the_larger_one_lies_beside_its_origin(desk: Desk, boat: Creation) -> None:
     page = page_of(desk, OWNER)
     names = [each["name"] for each in page.get("/hearth/enlarge").json()["enlargers"]]
-    assert names == ["starter", ""]
+    assert names == ["starter", "", *(row.id for row in ROWS)]
     assert page.post("/hearth/enlarge/begin", json={"id": boat.id, "times": 2, "enlarger": "starter"}).json() == {}
     task = desk.enlarging.tasks[boat.id]
     page.post("/hearth/enlarge/begin", json={"id": boat.id, "times": 4})  # pressed twice

@@ -1,4 +1,4 @@
-"""Load a model that reads a picture once, before the first step: on the processor in float32, with open tensors only."""
+"""Load a model that reads a picture once, before the first step, or enlarges one: on the processor in float32, with open tensors only."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ def load_reader(kind: Any, folder: Path) -> Any:
         weights_complete.check_weights(folder, found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
     except _FAULTS as fault:
         raise Trouble(
-            say(
-                "guide.reader-damaged",
-                "The model in {folder} that reads pictures is damaged. Delete it in Models and download it again.",
-                folder=str(folder),
-            ),
+            say("guide.reader-damaged", "The model in {folder} is damaged. Delete it in Models and download it again.", folder=str(folder)),
             cure="models",
         ) from fault
     return model.eval()

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 
 from app.base.path_checks import is_file
 from app.compat.machine.meter import read
+from app.compat.planning.types import Dtype
 from app.engine.jobs.control import Control
 from app.engine.jobs.events import Event, Finished, Step, Stopped
 from app.engine.jobs.tasks import Enlarge
@@ -24,10 +25,16 @@ from app.engine.models.enlargers import Base, Enlarger, locate_enlarger, read_en
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.painted_tiles import find_larger
 from app.engine.models.rrdb import Tiling
+from app.engine.models.swin2sr import Swin2sr
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run.compact import Compact
 from app.engine.pictures.run.input_images import open_image
 from app.engine.pictures.run.rrdb import Rrdb
+
+if TYPE_CHECKING:
+    from app.engine.pictures.families.swin2sr_file import Swin2srNet
+
+    Net = Compact | Rrdb | Swin2srNet
 
 TILE: Final = 256
 """What is computed at once has so many pixels a side, before it is enlarged: larger tiles are no quicker."""
@@ -37,13 +44,16 @@ ENLARGED: Final = "enlarged.png"
 Tiles = Generator[tuple[int, int], None, Image.Image]
 """They yield how many tiles are done, and of how many, and return the picture at the end."""
 
-Net = Compact | Rrdb
 BASES: Final[Mapping[Base, Image.Resampling]] = {"nearest": Image.Resampling.NEAREST, "lanczos": Image.Resampling.LANCZOS}
 
 
 def load_enlarger(path: Path) -> tuple[Net, Enlarger]:
     """Load in float32, which every device computes rightly; raise a Trouble for a file that is no enlarger."""
     facts = read_enlarger(path)
+    if isinstance(facts, Swin2sr):
+        from app.engine.pictures.families.swin2sr_file import Swin2srNet  # it brings transformers
+
+        return Swin2srNet(facts).eval(), facts
     tensors = load_file(path)
     net: Net
     if isinstance(facts, enlargers.Compact):
@@ -56,7 +66,7 @@ def load_enlarger(path: Path) -> tuple[Net, Enlarger]:
 
 
 class Enlargers:
-    """The enlarger that was used last stays loaded: a compact one has a few hundred kilobytes, one of ESRGAN 67 MB."""
+    """The enlarger that was used last stays loaded: a compact one has a few hundred kilobytes, one of ESRGAN 67 MB, Swin2SR 48 MB."""
 
     def __init__(self) -> None:
         self._stamp: object = None
@@ -66,19 +76,23 @@ class Enlargers:
         """Enlarge by the network that a request names; without one by a formula."""
         return _run_through(self.enlarge_in_tiles(picture, size, name, device))
 
-    def enlarge_in_tiles(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any) -> Tiles:
+    def enlarge_in_tiles(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any, dtype: Dtype = "float32") -> Tiles:
+        """`dtype`: what the plan computes in. Swin2SR takes float16 where that is it: bfloat16 tells apart fewer lights than a picture has, and the
+        other networks are quick enough in float32."""
         if size == picture.size:
             return picture
         if not name:
             return picture.resize(size, Image.Resampling.LANCZOS)
         path = locate_enlarger(name)
-        stamp = (name, *((found := path.stat()).st_size, found.st_mtime_ns)) if is_file(path) else None
+        stamp = (name, dtype, *((found := path.stat()).st_size, found.st_mtime_ns)) if is_file(path) or path.is_dir() else None
         if self._loaded is None or self._stamp != stamp:
             self._loaded, self._stamp = load_enlarger(path), stamp
         net, facts = self._loaded
         on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
         order = torch.channels_last if on_processor else torch.contiguous_format
         net.to(device, memory_format=order)  # type: ignore[call-overload]
+        if isinstance(facts, Swin2sr) and dtype == "float16" and not on_processor:
+            net.half()
         return (yield from _enlarge_in_tiles(picture, size, net, facts.tiling, choose_tile(facts, read().free_bytes)))
 
 
@@ -90,10 +104,10 @@ def choose_tile(facts: Enlarger, free_bytes: int) -> int:
     return tile
 
 
-def run(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Event]:
+def run(task: Enlarge, device: str, control: Control, job: Path, dtype: Dtype = "float32") -> Iterator[Event]:
     """Enlarge a finished picture, tile by tile; the last event is Finished or Stopped."""
     began_s, picture = time.monotonic(), open_image(task.picture)
-    tiles = Enlargers().enlarge_in_tiles(picture, find_larger(picture.size, task.times), task.enlarger, device)
+    tiles = Enlargers().enlarge_in_tiles(picture, find_larger(picture.size, task.times), task.enlarger, device, dtype)
     while True:
         if control.stopped:
             yield Stopped((), time.monotonic() - began_s)
@@ -179,9 +193,13 @@ def _cut(side: int, tile: int, cell: int) -> Iterator[tuple[int, int]]:
 @torch.no_grad()
 def _compute(net: Net, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the tile's pixels, or of a compact network what is to be added to those of its base."""
-    device = next(net.parameters()).device
-    made = net(torch.from_numpy(np.array(pixels)).to(device).permute(2, 0, 1)[None].float() / 255)[0]
+    device, dtype = (first := next(net.parameters())).device, first.dtype
+    small = torch.from_numpy(np.array(pixels)).to(device).permute(2, 0, 1)[None].float() / 255
+    made = net(small.to(dtype))[0].float()
     if not bool(torch.isfinite(made).all()):
-        raise NumbersBroke(0)
+        if dtype != torch.float16:
+            raise NumbersBroke(0)
+        net.float()  # from here on: what is too large for float16 in one tile may be in the next
+        return _compute(net, pixels)
     found: NDArray[np.float32] = made.mul_(255).permute(1, 2, 0).cpu().numpy()
     return found

@@ -281,7 +281,8 @@ class Painter:
         """Enlarge a picture as the request says, to a multiple that can be painted over; once it is stopped by the formula, which takes no time."""
         request = run.settings.request
         size = find_larger(painted.size, request.upscale, self._model.settings.multiple if request.larger > 1 else 1)
-        tiles = self._enlargers.enlarge_in_tiles(painted, size, request.enlarger, placement.find_device(self.pipe.vae))
+        dtype = placement.find_precision(self._plan, self.family.denoiser).compute
+        tiles = self._enlargers.enlarge_in_tiles(painted, size, request.enlarger, placement.find_device(self.pipe.vae), dtype)
         small, began_s, left = self._count_small(run, loop), time.perf_counter(), bool(request.enlarger) and size != painted.size
         try:
             while not (left and run.control.stopped):

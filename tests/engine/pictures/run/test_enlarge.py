@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,11 +121,11 @@ def test_a_device_without_room_leaves_it_to_the_processor(session: Session, tmp_
     noise(20, 16).save(tmp_path / "p.png")
     plan, devices, real = make_plan(session.home, session.hardware), list[str](), enlarging.run
 
-    def crowded(task: Enlarge, device: str, control: Control, job: Path) -> Iterator[Event]:
+    def crowded(task: Enlarge, device: str, control: Control, job: Path, *rest: Any) -> Iterator[Event]:
         devices.append(device)
         if device != "cpu":
             raise torch.OutOfMemoryError("out of memory")
-        return real(task, device, control, job)
+        return real(task, device, control, job, *rest)
 
     monkeypatch.setattr(session_module, "make_plan", lambda *_, **__: dataclasses.replace(plan, runs_on="mps"))
     monkeypatch.setattr(enlarging, "run", crowded)

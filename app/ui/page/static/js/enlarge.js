@@ -1,5 +1,6 @@
 // Enlarge a finished picture without painting it anew: how much and by what is asked, then it is done beside the queue.
 import { el, makeButton, show, text } from "./elements.js";
+import { offerCure } from "./cures.js";
 import { area, ask, live, post, soon } from "./hearth.js";
 import { t } from "./words.js";
 
@@ -61,9 +62,10 @@ async function askEnlarge(picture) {
     Object.assign(chosen, { times: times.value, enlarger: by.value });
     go.disabled = true;
     const answer = await post("hearth/enlarge/begin", { id: picture.id, times: Number(times.value), enlarger: by.value }).catch(() => null);
-    const { trouble } = (await answer?.json().catch(() => null)) ?? { trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") };
+    const { trouble, cure } = (await answer?.json().catch(() => null)) ?? { trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") };
     go.disabled = false;
-    [told.hidden, told.textContent] = [!trouble, trouble ?? ""];
+    [told.hidden, told.textContent, told.dataset.cure] = [!trouble, trouble ?? "", cure ?? ""];
+    offerCure(told);
     if (!trouble) dialog.close();
     soon();
   });

@@ -153,7 +153,7 @@ function make() {
 /** @param {HTMLElement} card @param {ModelView} each */
 function update(card, each) {
   /** @type {Record<string, string>} */
-  const kinds = { speech: t("models.speech", "speech"), picture: t("models.picture", "pictures"), hearing: t("models.hearing", "hearing"), seeing: t("models.seeing", "reads pictures") };
+  const kinds = { speech: t("models.speech", "speech"), picture: t("models.picture", "pictures"), hearing: t("models.hearing", "hearing"), seeing: t("models.seeing", "reads pictures"), enlarging: t("models.enlarging", "enlarges") };
   const move = moves.get(each.id), open = move && move.state !== "done" ? move : null;
   text(card.querySelector("h3"), each.title);
   const fit = card.querySelector(".h-fit");

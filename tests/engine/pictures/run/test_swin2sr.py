@@ -1,0 +1,183 @@
+"""Test Swin2SR enlargers: as transformers computes them, no seams, memory as forecast, found, offered, stopped, and other kinds named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers.models.swin2sr.image_processing_pil_swin2sr import Swin2SRImageProcessorPil
+
+from app.base.paths import Home
+from app.base.trouble import Trouble
+from app.compat.planning.types import Dtype
+from app.engine.jobs.control import Control
+from app.engine.jobs.events import Step, Stopped
+from app.engine.jobs.outward import public_name
+from app.engine.jobs.tasks import Enlarge
+from app.engine.models.enlargers import count_products, find_enlarger, list_enlargers, list_offered, read_enlarger
+from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.rrdb import Tiling
+from app.engine.models.swin2sr import ROWS, Swin2sr
+from app.engine.pictures.run import enlarge as enlarging
+from app.engine.pictures.run.enlarge import Enlargers, enlarge, load_enlarger, run
+from tests.support import tiny_swin2sr
+from tests.support.hub import cached
+from tests.support.places import TOP
+
+
+def noise(width: int, height: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8))
+
+
+@pytest.mark.parametrize(("scale", "size"), [(2, (24, 16)), (2, (29, 18)), (3, (17, 24)), (4, (20, 33))])
+def test_it_computes_what_transformers_does(tmp_path: Path, scale: int, size: tuple[int, int]) -> None:
+    """Its own processor and network, whichever sides the picture has."""
+    net, facts = load_enlarger(tiny_swin2sr.write(tmp_path / "net", scale=scale))
+    with torch.no_grad():
+        given = Swin2SRImageProcessorPil()(noise(*size), return_tensors="pt")["pixel_values"]
+        theirs = tiny_swin2sr.make(scale)(given).reconstruction[0, :, : size[1] * scale, : size[0] * scale]
+    expected = (theirs.clamp(0, 1) * 255).round().permute(1, 2, 0).numpy()
+    made = np.asarray(enlarge(noise(*size), scale, net, facts.tiling), int)
+    assert made.shape == expected.shape and np.abs(made - expected).max() <= 1 and expected.std() > 10
+
+
+@pytest.mark.parametrize("depth", [2, 6])
+def test_tiles_leave_no_seam(tmp_path: Path, depth: int) -> None:
+    """Noise through random weights. Six layers see some 40 pixels far, further than a tile's surroundings reach."""
+    net, facts = load_enlarger(tiny_swin2sr.write(tmp_path / "net", depths=[depth]))
+    picture = noise(150, 70)
+    whole, tiled, blind = (
+        np.asarray(enlarge(picture, 2, net, tiling, tile), int)
+        for tiling, tile in ((facts.tiling, 1_000), (facts.tiling, 48), (Tiling(0, 0, 8), 48))
+    )
+    assert np.abs(whole - tiled).max() <= 2
+    assert np.abs(whole - blind).max() > 8, "a seam would be seen here"
+
+
+MEASURE = """
+import resource, sys, torch
+from pathlib import Path
+from app.engine.pictures.run.enlarge import load_enlarger
+net, facts = load_enlarger(Path(sys.argv[1]))
+net.to(memory_format=torch.channels_last)  # as on a processor
+small = torch.rand(1, 512, 512, 3).permute(0, 3, 1, 2)
+with torch.no_grad():
+    net(small[..., :64, :64])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    net(small)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024, facts.count_bytes(512, 512))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the highest memory as Linux tells it")
+@pytest.mark.parametrize("scale", [2, 4])
+def test_memory_is_as_forecast(tmp_path: Path, scale: int) -> None:
+    """As wide as those that people have, which are deeper: a layer gives its memory to the next one."""
+    path = tiny_swin2sr.write(tmp_path / "net", scale=scale, embed_dim=180, depths=[1, 1], num_heads=[6, 6])
+    told = subprocess.run([sys.executable, "-c", MEASURE, str(path)], cwd=TOP, capture_output=True, text=True, check=True).stdout
+    taken, forecast = map(int, told.split())
+    assert abs(taken - forecast) < 0.15 * taken, (taken, forecast)
+
+
+def test_products_count_each_weight_for_each_pixel(tmp_path: Path) -> None:
+    """What is computed behind a doubling counts four times; attention itself comes on top."""
+    path = tiny_swin2sr.write(tmp_path / "net", embed_dim=180, num_heads=[6])
+    facts = read_enlarger(path)
+    assert isinstance(facts, Swin2sr)
+    weights = {name: each.numel() for name, each in tiny_swin2sr.make(embed_dim=180, num_heads=[6]).named_parameters() if each.ndim > 1}
+    expected = sum(count * (4 if "final" in name else 1) for name, count in weights.items() if "position_bias" not in name)
+    assert facts.products == pytest.approx(expected + facts.layers * 2 * 180 * 64, rel=0.01)
+    assert count_products(str(path), (10, 10), 4) == pytest.approx(facts.products * 500)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key", "told"),
+    [
+        ({"upsampler": "nearest+conv"}, "enlarger.upsampler", {"kind": "nearest+conv"}),
+        ({"upsampler": "pixelshuffle_aux"}, "enlarger.upsampler", {"kind": "pixelshuffle_aux"}),
+        ({"upsampler": "pixelshuffledirect"}, "enlarger.upsampler", {"kind": "pixelshuffledirect"}),
+        ({"upsampler": ""}, "enlarger.upsampler", {"kind": "?"}), ({"model_type": "swinv2"}, "enlarger.folder", {}),
+        ({"upscale": 8}, "enlarger.odd", {}), ({"embed_dim": 1 << 20}, "enlarger.odd", {}), ({"window_size": 7}, "enlarger.odd", {}),
+        ({"num_heads": [2, 2]}, "enlarger.odd", {}), ({"use_absolute_embeddings": True}, "enlarger.odd", {}), ({"upscale": [2]}, "enlarger.odd", {}),
+    ],
+)  # fmt: skip
+def test_other_kinds_are_refused_by_name(tmp_path: Path, wrong: dict[str, Any], key: str, told: dict[str, str]) -> None:
+    folder = tiny_swin2sr.write(tmp_path / "net")
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(settings | wrong))
+    with pytest.raises(Trouble) as refused:
+        read_enlarger(folder)
+    assert refused.value.sentence.key == key and told.items() <= dict(refused.value.sentence.values).items()
+
+
+def test_a_damaged_folder_is_told(tmp_path: Path) -> None:
+    folder = tiny_swin2sr.write(tmp_path / "net")
+    (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | {"embed_dim": 16}))
+    with pytest.raises(Trouble):
+        load_enlarger(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(Trouble):
+        load_enlarger(folder)
+
+
+def test_those_of_the_catalog_are_offered_and_found_in_place(tmp_path: Path) -> None:
+    home, row = Home(tmp_path, tmp_path / "models"), ROWS[0]
+    assert list_enlargers(home) == []
+    assert list_offered(home)[0] == (row.id, "Swin2SR 2x (48 MB, Apache-2.0)")
+    with pytest.raises(Trouble) as told:
+        find_enlarger(home, row.id)
+    assert told.value.cure == f"get:{row.id}"
+    folder = tiny_swin2sr.write(cached(home.models, f"caidas/{row.id}"))
+    assert list_enlargers(home) == [row.id] and list_offered(home)[0] == (row.id, "Swin2SR 2x")
+    found = find_enlarger(home, row.id)
+    assert Path(found).samefile(folder) and isinstance(read_enlarger(Path(found)), Swin2sr)
+    assert Path(public_name(found)).stem == row.id, "a picture's settings name it so"
+
+
+def test_it_stops_between_two_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enlarging, "choose_tile", lambda *_: 32)
+    noise(64, 64).save(tmp_path / "p.png")
+    task, control = Enlarge(str(tmp_path / "p.png"), 2, str(tiny_swin2sr.write(tmp_path / "net"))), Control()
+    events = run(task, "cpu", control, tmp_path)
+    first = next(events)
+    assert isinstance(first, Step) and (first.done, first.total) == (1, 4)
+    control.stop()
+    assert [type(each) for each in events] == [Stopped]
+
+
+def test_float16_is_left_where_its_numbers_break(tmp_path: Path) -> None:
+    net, facts = load_enlarger(tiny_swin2sr.write(tmp_path / "net"))
+    picture = noise(40, 24)
+    expected = np.asarray(enlarge(picture, 2, net, facts.tiling), int)
+    net.half()
+    halves = np.asarray(enlarge(picture, 2, net, facts.tiling), int)
+    assert next(net.parameters()).dtype == torch.float16 and 0 < np.abs(halves - expected).max() <= 2
+    with torch.no_grad():
+        net.model.upsample.conv_before_upsample.weight.mul_(2.0**15)  # type: ignore[union-attr, operator]
+    enlarge(picture, 2, net, facts.tiling)
+    assert next(net.parameters()).dtype == torch.float32, "one tile became infinite"
+    with torch.no_grad():
+        net.model.upsample.final_convolution.bias.fill_(float("nan"))  # type: ignore[union-attr, operator]
+    with pytest.raises(NumbersBroke):
+        enlarge(picture, 2, net, facts.tiling)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_processor_stays_with_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Dtype) -> None:
+    real, seen = enlarging._compute, list[torch.dtype]()
+
+    def look(net: Any, pixels: Any) -> Any:
+        seen.append(next(net.parameters()).dtype)
+        return real(net, pixels)
+
+    monkeypatch.setattr(enlarging, "_compute", look)
+    net = str(tiny_swin2sr.write(tmp_path / "net"))
+    assert len(list(Enlargers().enlarge_in_tiles(noise(16, 16), (32, 32), net, "cpu", dtype))) == 1 and seen == [torch.float32]
