@@ -12,6 +12,8 @@ import torch
 import transformers
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers.models.gemma import GemmaTokenizer
+from transformers.models.gemma2 import Gemma2Config, Gemma2Model
 
 from app.compat.planning.types import Dtype, Plan, Precision, Vae
 from app.engine.models.model import Model
@@ -316,12 +318,12 @@ def z_image(layers: int = 1) -> Any:
 
 def gemma_tokenizer() -> Any:
     pieces = ["<pad>", "<eos>", "<bos>", "<unk>", "\u2581", *LETTERS]
-    return transformers.GemmaTokenizer(vocab={each: place for place, each in enumerate(pieces)}, merges=[])
+    return GemmaTokenizer(vocab={each: place for place, each in enumerate(pieces)}, merges=[])
 
 
 def gemma() -> Any:
-    return transformers.Gemma2Model(
-        transformers.Gemma2Config(
+    return Gemma2Model(
+        Gemma2Config(
             vocab_size=len(LETTERS) + 5,
             hidden_size=32,
             intermediate_size=64,

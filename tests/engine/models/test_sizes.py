@@ -11,6 +11,7 @@ import pytest
 import torch
 import transformers
 from torch import nn
+from transformers.models.gemma2 import Gemma2Config, Gemma2Model
 
 from app.compat.planning.memory_formulas import part_bytes
 from app.compat.planning.types import ModelPart, Precision
@@ -147,7 +148,7 @@ REAL: dict[tuple[str, str], Callable[[], nn.Module]] = {
     ("flux2-klein", "text_encoder"): qwen,
     ("flux2-klein", "transformer"): klein,
     ("z-image-turbo", "transformer"): lambda: diffusers.ZImageTransformer2DModel(),
-    ("lumina-2", "text_encoder"): lambda: transformers.Gemma2Model(transformers.Gemma2Config()),
+    ("lumina-2", "text_encoder"): lambda: Gemma2Model(Gemma2Config()),
     ("lumina-2", "transformer"): lambda: diffusers.Lumina2Transformer2DModel(cap_feat_dim=2304),
     ("dia-1.6b", "model"): lambda: transformers.DiaForConditionalGeneration(transformers.DiaConfig()),
 }

@@ -22,6 +22,7 @@ from app.engine.models import catalog
 from app.engine.models.controls import explain_misfit, read_control
 from app.engine.models.model import describe_need
 from app.engine.models.planned import find_need
+from app.engine.pictures.families import placement
 from app.engine.pictures.families.control_file import load_control
 from app.engine.pictures.run import painter as picture_painter
 from tests.support import tiny_pictures as tiny
@@ -112,10 +113,8 @@ def test_its_strength_and_span_count(
         Image.fromarray(np.pad(np.full((32, 64), 255, np.uint8), ((32, 0), (0, 0)))).save(tmp_path / "mask.png")
         files["mask"] = str(tmp_path / "mask.png")
     asked = ask(folder, controls["2.1"], shapes, guide_strength=1.0, guidance=3.0, **files)
-    last = {"guide_from": 0.9}  # no step lies in it
-    for place, each in enumerate(
-        (replace(asked, guide=None, control=""), asked, replace(asked, guide_strength=0.0), replace(asked, **last))
-    ):
+    last = replace(asked, guide_from=0.9)  # no step lies in it
+    for place, each in enumerate((replace(asked, guide=None, control=""), asked, replace(asked, guide_strength=0.0), last)):
         list(paints.run(each, Control(), None, tmp_path / f"job {place}"))
     plain, guided, none, outside = decoded
     assert torch.equal(none, plain) and torch.equal(outside, plain) and float((guided - plain).abs().max()) > 0.05
@@ -151,6 +150,20 @@ def test_every_offload_paints_the_same(
     assert max(there, again, anew) < 1e-4 and without > 0.05
 
 
+def test_its_layers_stay_within_float16_as_the_transformers_do(folder: Path, controls: dict[str, Path]) -> None:
+    model, transformer = catalog.find(str(folder)), load_painter(folder)[0].pipe.transformer
+    control = load_control(read_control(controls["2.1"]), transformer, torch.float16)
+    gates = [block.feed_forward for block in (*control.control_layers, *control.control_noise_refiner)]
+    for gate in gates:
+        gate.w1.weight.mul_(400)
+        gate.w3.weight.mul_(400)
+    torch.manual_seed(1)
+    tokens = torch.randn(1, 32, 32, dtype=torch.float16)
+    assert not any(gate(tokens).isfinite().all() for gate in gates)
+    placement.place_control(control, "transformer", tiny.make_plan(model, "float16"), None, ())
+    assert all(gate(tokens).isfinite().all() for gate in gates)
+
+
 def test_its_memory_is_in_the_forecast(folder: Path, controls: dict[str, Path], shapes: Path, tmp_path: Path) -> None:
     """The weights, and for each token what its layers hand on to the transformer's, twice while that is weighed."""
     model, control = catalog.find(str(folder)), read_control(controls["2.1"])
@@ -166,7 +179,7 @@ def test_what_was_made_for_another_is_refused(folder: Path, controls: dict[str, 
     control = read_control(controls["2.1"])
     assert explain_misfit(control, catalog.find("z-image-turbo")) is None
     why = explain_misfit(control, catalog.find("sdxl"))
-    assert why is not None and why.key == "control.family"
+    assert why is not None and "Z-Image" in str(why)
     named = tiny.save_z_image_control(folder, tmp_path / "many")
     (named / "config.json").write_text((named / "config.json").read_text().replace('"control_in_dim": 33', '"control_in_dim": 1000000000'))
     with pytest.raises(Trouble) as large:
