@@ -44,6 +44,19 @@ def test_a_clip_on_a_phone(page: Page, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_box_of_a_recording_has_room_for_words_and_finger(page: Page) -> None:
+    go(page, "speak")
+    unfold(page, "Create a voice from a recording")
+    page.wait_for_selector("#speak-clip .source-selection button")
+    height = "(each) => each.getBoundingClientRect().height"
+    box, said = page.locator("#speak-clip .upload-container"), page.locator("#speak-clip [data-testid=upload-icon]")
+    inside = "(each) => each.getBoundingClientRect().top - each.closest('.upload-container').getBoundingClientRect().top"
+    assert said.evaluate(inside) >= 6, "the arrow touched the border"
+    assert box.evaluate("(each) => each.scrollHeight <= each.clientHeight")
+    assert min(each.evaluate(height) for each in page.locator("#speak-clip .source-selection button").all()) >= 40
+
+
+@pytest.mark.slow
 def test_a_starting_picture_by_keyboard_and_the_size_of_its_brush(page: Page, tmp_path: Path) -> None:
     page.on("filechooser", lambda _: None)  # Chromium is told now: told with the key, on a busy machine the key may come first
     go(page, "paint")
