@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import time
-from collections import namedtuple
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,14 +24,12 @@ from app.engine.keeper.delivery import deliver
 from app.engine.keeper.keeper import Keeper
 from app.engine.speech.kind import match_takes
 from tests.support import light_engine
-from tests.support.other_functions import set_in
 from tests.support.vanishing import coming_and_going
 from tests.support.waiting import Idle
 
 TEXTS = ("[S1] One is warm.", "[S1] Two is cold.", "[S1] Three is dry.")
 SCRIPT = f"{TEXTS[0]} (pause 0.2s) Two is cold. (pause 0.2s) Three is dry."
 Open = Callable[[], Keeper]
-Disk = namedtuple("Disk", "total used free")
 
 
 @pytest.fixture
@@ -186,8 +183,7 @@ def test_only_the_newest_parts_are_kept_and_pictures_do_not_push_them_out(open_:
     assert tidied() == {source, newest}, "a job that waits takes parts over from the other"
     speak(keeper)
     monkeypatch.undo()
-    disk = Disk(0, 0, 0)
-    set_in(monkeypatch, kept_parts, "shutil", disk_usage=lambda _: disk)
+    monkeypatch.setattr(kept_parts, "read_free_bytes", lambda _: 0)
     assert len(tidied()) == 2 and keeper.measure_parts().most_bytes < each, "a tenth of what would be free; of the newest script all stay"
 
 
