@@ -179,6 +179,8 @@ def test(hardware: Hardware) -> dict[Subject, Verdict]:
     from app.engine.session.machine_check import questions
 
     def tell(done: int, total: int, words: Sentence) -> None:
+        if not sys.stderr.isatty():
+            return
         print(
             f"\r{done}/{total} {fit_line(word_for(sys.stderr, words), 60)}", end="\n" if done == total else "", file=sys.stderr, flush=True
         )

@@ -14,6 +14,7 @@ import pytest
 
 from app.__main__ import EXIT_TROUBLE, main
 from app.base.paths import home
+from app.base.sentence import say
 from app.base.start_command import name_command
 from app.cli import doctor
 from app.cli.doctor import SHOWN
@@ -143,6 +144,18 @@ def test_the_report_of_a_machine_stands_in_for_it(
     page = told(capsys, "--pretend", "their t4.json", "--home", str(tmp_path), "--model", "sd15")
     command = page.partition(f"To forget this and try again: {name_command()} ")[2].partition(" Self-test")[0]
     assert "Forgotten: sd15/offload." in told(capsys, *shlex.split(command)[1:], "--home", str(tmp_path))
+
+
+def test_progress_is_drawn_on_a_terminal_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file would keep each of its eighty lines."""
+    from app.compat.selftest import run as selftest_run
+
+    monkeypatch.setattr(selftest_run, "run", lambda hardware, tell, questions: tell(1, 80, say("test", "Testing linear")))
+    doctor.test(MACHINES["m2-16gb"])
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    doctor.test(MACHINES["m2-16gb"])
+    assert "1/80 Testing linear" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["doctor"], ["models"], ["speak", "[S1] Hello."], ["paint", "a tree"], ["open", "--no-browser"]])
