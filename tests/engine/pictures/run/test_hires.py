@@ -186,7 +186,7 @@ def test_the_time_left_counts_what_each_of_a_batch_still_needs(
     for finished, now, done, total, paints_now, enlarged, shown, eta_s in told:
         loop.finished = finished
         step = paints._make_step(now, done, total, paints_now, enlarged)
-        assert (step.done, step.total, step.eta_s) == (shown, 16, pytest.approx(eta_s)) and (step.part, step.at_once) == (0, 2)
+        assert (step.done, step.total, step.part, step.at_once) == (shown, 16, 0, 2) and step.eta_s == pytest.approx(eta_s)
 
 
 def test_what_cannot_be_painted_over_is_told(folders: dict[str, Path], tmp_path: Path) -> None:
