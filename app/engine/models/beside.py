@@ -30,7 +30,7 @@ def find_beside(path: Path, facts: FileFacts) -> dict[str, Path]:
     family = FAMILIES[facts.family]
     found: dict[str, Path] = {}
     for encoder in family.encoders:
-        fitting = [(told, file) for file, told in files if _fits(told, encoder)]
+        fitting = [(told, file) for file, told in files if fits(told, encoder)]
         if encoder.part in facts.lacks and fitting:
             found[encoder.part] = min(fitting, key=lambda each: (_BEST.index(each[0].precision), each[1].name))[1]
     for file, told in files:
@@ -39,7 +39,7 @@ def find_beside(path: Path, facts: FileFacts) -> dict[str, Path]:
     return found
 
 
-def _fits(facts: FileFacts, encoder: Encoder) -> bool:
+def fits(facts: FileFacts, encoder: Encoder) -> bool:
     most = _T5_WORDS_MOST if encoder.kind == "T5" else _WORDS_MOST
     plain = facts.what == "encoder" and not facts.packing and not facts.gguf and facts.precision in _BEST
     return plain and facts.other == encoder.kind != "" and facts.table[1:] == (encoder.width,) and facts.table[0] <= most

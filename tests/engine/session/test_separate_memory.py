@@ -20,6 +20,7 @@ from app.engine.jobs.events import Finished, PartDone
 from app.engine.jobs.request import Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.models import catalog
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.families import placement
 from app.engine.pictures.run import painter
 from app.engine.speech.families.dia.codec import Codec
@@ -119,7 +120,7 @@ def plain(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
 def forms(family: str, gradient: Path, worn: Path) -> list[dict[str, Any]]:
     """List the kinds of request: text, picture, mask, weighted and long prompts, LoRAs, other schedulers."""
     picture = {"image": str(gradient)}
-    asked: list[dict[str, Any]] = [{}] if family == "pixart-sigma" else [{}, picture]
+    asked: list[dict[str, Any]] = [{}, picture] if FAMILIES[family].image_class else [{}]
     if family in ("sd15", "sdxl"):
         asked += [{**picture, "mask": str(gradient)}, {"prompt": "a (red:1.4) ball"}, {"prompt": "a red ball " * 40}]
     if family == "sd15":

@@ -605,4 +605,4 @@ def test_an_encoder_of_real_size_is_taken(
     """By the number of its words, too: those of other models are larger than a tiny one shows."""
     monkeypatch.undo()
     facts = FileFacts("encoder", other=kind, precision="bfloat16", table=(words, width))
-    assert any(beside._fits(facts, each) for each in picture_families.FAMILIES[family].encoders) == taken
+    assert any(beside.fits(facts, each) for each in picture_families.FAMILIES[family].encoders) == taken
