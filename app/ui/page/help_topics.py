@@ -152,6 +152,54 @@ TOPICS: Final = (
             "Guests speak and paint on this machine through a link and a password. They see only what they made themselves; your jobs go first."),
         say("help.sharing.limits", "You choose how long the link lives and how much guests may ask for, and can send each of them away."),
     )),
+    Topic("notify", say_to_all("help.notify", "When it is done: a chime, a notification, your phone"), (
+        say_to_all("help.notify.chime",
+            "♪ at the top chimes when a job is done. While you look at something else, a notification says so, where the browser or the system allows it."),
+        say("help.notify.phone",
+            "After work of more than a minute Hearth can write to your phone: on the Machine tab, enter the address of a topic of ntfy, whose free app shows "
+            "it, or of a webhook. “Send a test” tries it."),
+        say("help.notify.private",
+            "Nothing is sent before an address is set, and no words of yours unless you tick that. Whoever knows the name of a topic of ntfy can read it, so "
+            "choose a long one."),
+    )),
+    Topic("pause", say("help.pause", "Pausing, hours, and the battery"), (
+        say("help.pause.now",
+            "“Pause”, at the top while jobs run or wait, gives the card and its memory back. The job goes on from its last step, also after a restart."),
+        say("help.pause.when",
+            "There you also say when jobs run: not before a time, only at certain hours, or only while nobody uses this computer. “Resume now” lets the queue "
+            "run all the same."),
+        say("help.pause.battery", "A laptop that runs on its battery asks whether jobs wait until it is plugged in."),
+    )),
+    Topic("updates", say("help.updates", "Updates, going back, and extras"), (
+        say("help.updates.look",
+            "“Updates and extras” on the Machine tab looks for a newer version once a day, if you allow it. Nothing is installed unless you press “Update”. "
+            "Where pip or git brought Hearth, they update it, and the card says how."),
+        say("help.updates.beside",
+            "A newer version, or an extra such as books in PDF, is made and tested beside the Hearth that runs. A restart takes it; if anything fails, nothing "
+            "changes."),
+        say("help.updates.back",
+            "To go back to the version before the last update, close Hearth and run {hearth} back in its folder. What you made and set stays."),
+    )),
+    Topic("machines", say("help.machines", "Several machines"), (
+        say("help.machines.how",
+            "Computers that you trust share the work: switch on “Use other computers” on the Machine tab, and “Add a computer” shows a code. Enter it on the "
+            "other one, under “Help another computer”."),
+        say("help.machines.code",
+            "A code works once. If the other computer is not reached: both have to be in one network, and a firewall has to let Hearth in."),
+        say("help.machines.models",
+            "A helper gets work for the models that it has too; it fetches others if you let it. If a helper is lost, another computer does its work."),
+    )),
+    Topic("phone", say_to_all("help.phone", "Hearth on a phone"), (
+        say("help.phone.share",
+            "“Share” at the top makes a link for it: at home over Wi-Fi, or anywhere. A phone that scans the code beside it needs no password."),
+        say_to_all("help.phone.install",
+            "The browser's menu (“Add to Home Screen” or “Install”) puts Hearth among the phone's apps. It works there for as long as its link does."),
+        say_to_all("help.phone.microphone",
+            "Browsers give the microphone only to encrypted pages, whose address begins with https; sending results on by the phone's own sheet needs that "
+            "too. Elsewhere record with another app and choose that file, and download what you want to send."),
+        say("help.phone.https",
+            "The link for anywhere is encrypted. The one at home is, if Hearth was opened with a certificate: {hearth} open --certificate FILE --key FILE"),
+    )),
     Topic("away", say_to_all("help.gone", "When Hearth does not answer"), (
         say_to_all("help.gone.owner", "The page reconnects by itself once Hearth is there again. What was typed is kept."),
         say("help.gone.start", "If Hearth was closed, start it again as the first time. A running job is offered to be resumed."),

@@ -37,9 +37,25 @@ def test_the_owner_reads_every_topic(desk: Desk, spoken: str) -> None:
     assert (voices, painters) == named[spoken]
 
 
+SEARCHED = {
+    "updates": {"en": "update", "de": "update", "zh": "更新", "ja": "更新"},
+    "pause": {"en": "battery", "de": "akku", "zh": "电池", "ja": "バッテリー"},
+    "notify": {"en": "phone", "de": "handy", "zh": "手机", "ja": "スマートフォン"},
+    "phone": {"en": "microphone", "de": "mikrofon", "zh": "麦克风", "ja": "マイク"},
+}
+
+
+@pytest.mark.parametrize("spoken", ["en", "de", "zh", "ja"])
+def test_what_people_search_for_is_found(desk: Desk, spoken: str) -> None:
+    said = {each["id"]: str(each).lower() for each in help_view.list_topics(desk, True, spoken)}
+    for topic, words in SEARCHED.items():
+        assert words[spoken] in said[topic]
+    assert "ntfy" in said["notify"] and "https" in said["phone"]
+
+
 def test_guests_are_told_nothing_of_the_machine_and_its_models(desk: Desk) -> None:
     topics = [each["id"] for each in help_view.list_topics(desk, False, "en")]
-    assert topics == ["first", "script", "prompt", "keys", "words", "away"]
+    assert topics == ["first", "script", "prompt", "keys", "words", "notify", "phone", "away"]
     said = str(list(help_view.list_topics(desk, False, "en")))
     assert "Models tab" not in said and "Machine tab" not in said and "this computer" not in said
 
