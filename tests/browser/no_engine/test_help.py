@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from playwright.sync_api import Page, expect
 
-from tests.support.window import go, needs_chromium, shut_out
+from tests.support.window import UNFOLD, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -70,3 +72,54 @@ def test_why_leads_to_what_is_said_of_that_trouble(page: Page) -> None:
         page.locator("#speak-message .h-why").click()
         expect(page.locator("dialog.h-help details[open] summary")).to_have_text(title)
         page.get_by_role("button", name="Close").click()
+
+
+SCRIPT, PROMPT, BY_HAND = "How to write a script", "How to write a prompt", "Choices by hand"
+CARDS: Final = {
+    "speak": {"#speak-message": SCRIPT, "#h-parts": SCRIPT},
+    "paint": {
+        "#paint-message": PROMPT,
+        "#h-canvas": PROMPT,
+        "#h-prompts": PROMPT,
+        "#h-sketch": PROMPT,
+        "#h-tuning": BY_HAND,
+        "#h-loras": "What the words mean",
+    },
+    "shelf": {"#h-shelf": "When the disk is full, or files are gone"},
+    "models": {"#h-models": "Models and downloads"},
+    "machine": {
+        "#h-machines": "Several machines",
+        "#h-notify": "When it is done: a chime, a notification, your phone",
+        "#h-disk": "When the disk is full, or files are gone",
+        "#h-upkeep": "Updates, going back, and extras",
+        "#h-plan": BY_HAND,
+        "#machine-message": BY_HAND,
+        "#machine-objections": BY_HAND,
+    },
+}
+"""Of each tab, the cards that show failures, and the topic of each."""
+SPOKEN = ("#speak-message", "#paint-message", "#h-plan", "#machine-message", "#machine-objections")
+"""The others have their line for a failure from the beginning."""
+FAIL = """(place) => {
+  const told = Object.assign(document.createElement("p"), { className: "h-trouble", textContent: "That did not work." });
+  place.append(told);
+  Hearth.redraw();
+  told.nextElementSibling.querySelector(".h-why").click();
+  told.nextElementSibling.remove();
+  told.remove();
+}"""
+STRAYS = "(lines, cards) => lines.filter((line) => !line.closest(cards)).map((line) => line.parentElement.outerHTML)"
+
+
+def test_why_leads_from_every_card_to_what_is_said_of_it(page: Page) -> None:
+    """All of the Machine tab led to the choices by hand, an address for the phone and an update too."""
+    known = ", ".join(card for cards in CARDS.values() for card in cards)
+    for tab, cards in CARDS.items():
+        go(page, tab)
+        page.locator("button.label-wrap").locator("visible=true").evaluate_all(f"(folds) => folds.forEach({UNFOLD})")
+        for card, title in cards.items():
+            page.wait_for_selector(card if card in SPOKEN else f"{card} .h-trouble", state="attached")
+            page.locator(card).evaluate(FAIL)
+            expect(page.locator("dialog.h-help details[open] summary")).to_have_text(title)
+            page.get_by_role("button", name="Close").click()
+        assert page.locator(".h-trouble").evaluate_all(STRAYS, known) == [], "a card that is to be named above, with its topic"

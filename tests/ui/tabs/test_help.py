@@ -18,7 +18,8 @@ from app.ui.tabs import help as help_view
 from tests.support.guests import desk_at
 from tests.support.places import TOP
 
-SCRIPT = (TOP / "app" / "ui" / "page" / "static" / "js" / "help.js").read_text("utf-8")
+SCRIPTS = TOP / "app" / "ui" / "page" / "static" / "js"
+SCRIPT = (SCRIPTS / "help.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +77,19 @@ def test_a_painter_of_every_family_is_described() -> None:
     assert "Negative prompt: none" in said["flux"] and "Negative prompt: yes" in said["sd3"]
 
 
+def read_table(name: str) -> dict[str, str]:
+    """Return which topics a table of the script leads to."""
+    return dict(re.findall(r'"?([\w.#-]+)"?: "([\w-]+)"', re.findall(rf"{name} = {{(.*?)}}", SCRIPT, re.DOTALL)[0]))
+
+
 def test_every_cure_and_every_tab_leads_to_a_topic() -> None:
-    of_tabs, of_cures = (
-        dict(re.findall(r'"?([\w-]+)"?: "([\w-]+)"', re.findall(rf"{name} = {{(.*?)}}", SCRIPT)[0])) for name in ("OF_TABS", "OF_CURES")
-    )
-    ids = {each.id for each in TOPICS}
-    assert {*of_tabs.values(), *of_cures.values(), "keys", "sharing"} <= ids
+    of_tabs, of_cures, of_cards, of_codes = map(read_table, ("OF_TABS", "OF_CURES", "OF_CARDS", "OF_CODES"))
+    assert {*of_tabs.values(), *of_cures.values(), *of_cards.values(), *of_codes.values(), "keys"} <= {each.id for each in TOPICS}
     assert set(CURES) - of_cures.keys() == {"use", "get", "voices"}, "models, by their first word; and a script's own"
+
+
+def test_every_dialog_that_shows_a_failure_has_a_topic() -> None:
+    """The tabs' cards are asked in a browser."""
+    scripts = "".join(each.read_text("utf-8") for each in SCRIPTS.glob("*.js"))
+    dialogs = re.findall(r'<dialog class="(?:[\w-]+ )*([\w-]+)"[^`]*class="h-trouble', scripts)
+    assert dialogs and {f".{each}" for each in dialogs} <= read_table("OF_CARDS").keys()

@@ -5,10 +5,14 @@ import { nameKeys, t } from "./words.js";
 
 let /** @type {TopicView[] | null} */ topics = null;
 
-// What is said of the tab in view, also of an error there whose cure and code lead nowhere else.
+// What is said of the tab in view, also of an error there whose cure, code and card lead nowhere else.
 const RING_PX = 6; // of the focus around a topic, above it
 const /** @type {Record<string, string>} */ OF_TABS = { speak: "script", paint: "prompt", shelf: "disk", models: "models", machine: "by-hand" };
-const /** @type {Record<string, string>} */ OF_CURES = { extras: "models", smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
+const /** @type {Record<string, string>} */ OF_CARDS = {
+  ".h-sharing": "sharing", ".h-pausing": "pause", ".h-styles": "prompt", ".h-enlarge-by": "disk", "#h-tuning": "by-hand", "#h-loras": "words", "#h-machines": "machines",
+  "#h-notify": "notify", "#h-disk": "disk", "#h-upkeep": "updates",
+};
+const /** @type {Record<string, string>} */ OF_CURES = { extras: "updates", smaller: "memory", "open-folder": "disk", "get-configs": "models", token: "models", report: "crash", repair: "crash", "go-on": "crash", automatic: "by-hand", models: "models" };
 const /** @type {Record<string, string>} */ OF_CODES = { disk_full: "disk", quota_met: "disk", not_stored: "disk", no_room: "disk", no_memory: "memory", model_not_found: "models", share_ended: "sharing" };
 const here = () => OF_TABS[tabInView() ?? ""];
 
@@ -16,8 +20,9 @@ const here = () => OF_TABS[tabInView() ?? ""];
 /** @param {any} trouble */
 const topicOf = (trouble) => {
   const { cure, code } = trouble.dataset;
-  if (trouble.closest(".h-sharing")) return "sharing";
-  return OF_CURES[cure] ?? (/^(get|use):/.test(cure) ? "models" : OF_CODES[code] ?? (trouble.matches(".h-broke") && code === "refused" ? "crash" : here()));
+  const card = Object.keys(OF_CARDS).find((each) => trouble.closest(each));
+  if (/^(get|use):/.test(cure)) return "models";
+  return OF_CURES[cure] ?? OF_CODES[code] ?? (card ? OF_CARDS[card] : trouble.matches(".h-broke") && code === "refused" ? "crash" : here());
 };
 
 /** @param {TopicView} topic @param {string[]} words */
