@@ -64,7 +64,7 @@ def card_view(desk: Desk) -> PhoneView:
 
 
 def show_end(desk: Desk, request: Request, asked: EndAsked) -> Response:
-    """Let the system say that a job of the owner's is done, with its picture."""
+    """Let the system say that a job of the owner's is done, with its picture where the system shows one."""
     if not desk.jobs.owns(asked.job, OWNER):
         return JSONResponse({})
     end = desk.keeper.get_progress(asked.job).end
@@ -74,7 +74,7 @@ def show_end(desk: Desk, request: Request, asked: EndAsked) -> Response:
 
 
 def write_command(words: str, picture: Path | None) -> tuple[str, ...]:
-    """Return the command that shows it; nothing where there is none. Words are arguments of their own, and no program."""
+    """Return the command that shows it; nothing where there is none. Words are arguments of their own, and no program. macOS shows no picture of ours."""
     if sys.platform == "darwin":
         return (*MAC, words, NAME)
     if sys.platform == "win32" or shutil.which("notify-send") is None:

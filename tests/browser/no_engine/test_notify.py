@@ -1,7 +1,8 @@
-"""The address that tells a phone, typed in a real browser: a mistyped one can be put right."""
+"""Told when it is done, in a real browser: the page's own notification, and the address of a phone, of which a mistyped one can be put right."""
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from app.ui.state.desk import Desk
@@ -30,3 +31,31 @@ def test_a_mistyped_address_can_be_put_right(page: Page, opened: tuple[Desk, str
     expect(address).to_have_value("")
     for name in ("Send a test", "Remove"):
         expect(card.get_by_role("button", name=name)).to_be_visible()
+
+
+ENDS = """([kind, results]) => {
+  const notices = [];
+  window.Notification = class {
+    static permission = "granted";
+    constructor(title, options) { notices.push([title, options.body, options.icon]); }
+  };
+  localStorage.setItem("hearth_chime", "on");
+  Object.defineProperty(document, "hidden", { get: () => true, configurable: true });
+  const { state } = Hearth.live, kept = state[kind];
+  const view = { job: "told", parts: [], share: 0.5, said: [], doing: "", place: 0, rate: "", pace: 1, preview: "", guide: "" };
+  for (const more of [{ end: null, results: [] }, { end: { kind: "finished", elapsed_s: 2 }, results }]) {
+    state[kind] = { ...view, ...more };
+    Hearth.redraw();
+  }
+  state[kind] = kept;
+  delete document.hidden;
+  return notices;
+}"""
+"""A job of this kind runs and ends while nobody looks; what a notification was made of."""
+MADE = {"url": "hearth/static/icon-180.png", "id": 1, "name": "made.png", "text": "", "peaks": [], "seconds": 1.0}
+
+
+@pytest.mark.parametrize(("kind", "icon"), [("picture", MADE["url"]), ("speech", "hearth/static/icon-64.png")])
+def test_the_pages_own_notification_shows_the_picture(page: Page, kind: str, icon: str) -> None:
+    go(page, "paint")
+    assert page.evaluate(ENDS, [kind, [MADE]]) == [["Hearth", "Done.", icon]]

@@ -1,4 +1,4 @@
-// Tell me when it is done: the tab's title, a chime, the system's notification with the picture, and a message to one's own phone.
+// Tell me when it is done: the tab's title, a chime, the system's notification with the picture, where the system shows one, and a message to one's own phone.
 import { makeButton, onPage, text } from "./elements.js";
 import { area, ask, live, post } from "./hearth.js";
 import { t } from "./words.js";
