@@ -10,7 +10,7 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.window import Open, Visit, go, needs_chromium, shut_out
+from tests.support.window import SETTLED, UNFOLD, Open, Visit, go, needs_chromium, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
@@ -33,7 +33,9 @@ def test_nobody_is_shut_out(visit: Visit, scheme: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("locale", "lang", "first"), [("zh-CN", "zh-CN", "朗读"), ("de-AT", "de", "Sprechen")])
+@pytest.mark.parametrize(
+    ("locale", "lang", "first"), [("zh-CN", "zh-CN", "朗读"), ("de-AT", "de", "Sprechen"), ("ja-JP", "ja", "読み上げ")]
+)
 def test_other_languages_dark_and_narrow(visit: Visit, locale: str, lang: str, first: str) -> None:
     page = visit(locale=locale, color_scheme="dark", viewport={"width": 390, "height": 800})
     expect(page.locator('button[role="tab"]').first).to_have_text(first)
@@ -41,6 +43,11 @@ def test_other_languages_dark_and_narrow(visit: Visit, locale: str, lang: str, f
     assert page.evaluate("document.body.classList.contains('dark')")
     for tab in TABS:
         go(page, tab)
+        page.locator("button.label-wrap").locator("visible=true").evaluate_all(f"(folds) => folds.forEach({UNFOLD})")
+        if tab == "paint":
+            page.wait_for_selector("#h-loras details", state="attached")
+        page.locator("[role=tabpanel] details:not(.h-menu)").evaluate_all("(folds) => folds.forEach((fold) => (fold.open = true))")
+        page.evaluate(SETTLED)
         assert not shut_out(page), tab
 
 

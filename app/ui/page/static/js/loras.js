@@ -68,8 +68,8 @@ function frame(element) {
   search.addEventListener("input", () => ((words = search.value), later(WAIT_MS)));
   text(element.querySelector("summary"), t("lora.folders", "Folders"));
   const form = element.querySelector("form"), path = form.querySelector("input");
-  path.placeholder = t("lora.folder", "Full path of another folder with LoRAs");
-  path.setAttribute("aria-label", path.placeholder);
+  path.placeholder = t("lora.path", "Full path"); // the whole label is too long for a phone
+  path.setAttribute("aria-label", t("lora.folder", "Full path of another folder with LoRAs"));
   text(form.querySelector("button"), t("models.add", "Add"));
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
