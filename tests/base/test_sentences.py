@@ -53,7 +53,7 @@ ONE_WORD = {
 
 CHINESE = templates("zh")
 QUOTES = {"de": re.compile("„([^“{]+)“"), "ja": re.compile("「([^」{]+)」"), "zh": re.compile("“([^”{]+)”")}
-ELSEWHERE = {"help.prompt.negative", "help.prompt.order", "image.heic", "picture.heic", "torch.macos"}
+ELSEWHERE = {"help.phone.install", "help.prompt.negative", "help.prompt.order", "image.heic", "picture.heic", "torch.macos"}
 """What these quote is no name of the window's: an example, or what a phone or a system calls it."""
 OTHERS = [code for code in languages() if code != ENGLISH]
 """Each of these has a file of sentences."""

@@ -27,9 +27,7 @@ def _make_row(scale: int, parameters: int) -> Model:
         attention=Attention(6, 6, 30, text_tokens=64, keys=64, masked=True, causal=False),
         source=Source(f"caidas/{name}", (CONFIG, "model.safetensors"), 4 * parameters),
         licence="Apache-2.0",
-        note=say(
-            "catalog.enlarger", "Enlarges pictures {scale} times and keeps fine structure; slow without a graphics card.", scale=scale
-        ),
+        note=say("catalog.enlarger", "Enlarges pictures {scale}-fold and keeps fine structure; slow without a graphics card.", scale=scale),
     )
 
 

@@ -168,7 +168,8 @@ TOPICS: Final = (
         say("help.pause.when",
             "There you also say when jobs run: not before a time, only at certain hours, or only while nobody uses this computer. “Resume now” lets the queue "
             "run all the same."),
-        say("help.pause.battery", "A laptop that runs on its battery asks whether jobs wait until it is plugged in."),
+        say("help.pause.battery",
+            "A laptop that runs on its battery asks whether jobs wait until it is plugged in. “When jobs run…” takes that answer back."),
     )),
     Topic("updates", say("help.updates", "Updates, going back, and extras"), (
         say("help.updates.look",
@@ -178,7 +179,8 @@ TOPICS: Final = (
             "A newer version, or an extra such as books in PDF, is made and tested beside the Hearth that runs. A restart takes it; if anything fails, nothing "
             "changes."),
         say("help.updates.back",
-            "To go back to the version before the last update, close Hearth and run {hearth} back in its folder. What you made and set stays."),
+            "“Back to the version before…”, on that card and on the page of a start that failed, undoes the last update. Where git brought Hearth, close it "
+            "and run {hearth} back in its folder. What you made and set stays."),
     )),
     Topic("machines", say("help.machines", "Several machines"), (
         say("help.machines.how",

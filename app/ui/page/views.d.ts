@@ -288,6 +288,7 @@ interface PauseView {
   when: "any" | "away" | "hours";
   begin: string;
   end: string;
+  plugged: boolean;
 }
 
 interface MainView {

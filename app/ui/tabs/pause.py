@@ -52,4 +52,5 @@ def pause_view(desk: Desk, spoken: Language) -> PauseView:
         "when": "hours" if rules.get("hours") else "away" if rules.get("away") else "any",
         "begin": word_minutes(begin),
         "end": word_minutes(end),
+        "plugged": bool(rules.get("plugged")),
     }

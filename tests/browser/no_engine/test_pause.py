@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from app.ui.state.desk import Desk
 from tests.browser.no_engine.test_small_things import ALTERED
-from tests.support.window import go, needs_chromium, shut_out
+from tests.support.window import go, needs_chromium, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -83,4 +83,10 @@ def test_the_question_of_the_battery_goes_before_what_can_wait(
     assert not shut_out(page)
     banner.get_by_role("button", name="Continue").click()
     expect(banner).to_contain_text("The settings were damaged.")
+    pausing.answer_battery(wait=True)
+    page.locator("#h-strip .h-pause").click()
+    page.locator("dialog.h-pausing").get_by_role("checkbox", name="Wait while this computer runs on its battery").uncheck()
+    until_seen(page, lambda: not pausing.rules["plugged"])
+    page.keyboard.press("Escape")
+    pausing.go_on()
     page.evaluate("window.fetch = window.asked")

@@ -275,6 +275,7 @@ class PauseView(TypedDict):
     when: Literal["any", "away", "hours"]
     begin: str
     end: str
+    plugged: bool
 
 
 class MainView(TypedDict):

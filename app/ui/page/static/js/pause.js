@@ -39,6 +39,12 @@ function open() {
     if (when === "hours") row.append(begin, el(`<span aria-hidden="true">–</span>`), end);
     plan.append(row);
   }
+  if (view.plugged) { // the answer to the battery's question, to be taken back
+    const row = el(`<p><label><input type="checkbox" checked> <span></span></label></p>`);
+    text(row.querySelector("span"), t("pause.plugged-too", "Wait while this computer runs on its battery"));
+    row.addEventListener("change", (/** @type {any} */ { target }) => act(target.checked ? "wait" : "go-on-battery", {}, told));
+    plan.append(row);
+  }
   plan.addEventListener("change", (/** @type {any} */ { target }) => (target.type === "radio" || dialog.querySelector('[value="hours"]').checked) && send());
   show(dialog);
   now.firstElementChild.focus();
