@@ -368,12 +368,20 @@ def named_view(text: str, actors: tuple[Actor, ...], limits: VoiceLimits, spoken
     known = {each.name.casefold() for each in actors}
     if (found := find_named(text)) and not {each.name.casefold() for each in found} <= known:
         names = tuple(dict.fromkeys(each.name for each in found))
-        words = [say_to_all("script.named", "{names} speak here.", names=names)]
+        words = [say_to_all("script.named", "{names} {n:speaks|speak} here.", names=names, n=len(names))]
         if not any(is_strange(sign, limits) for name in names for sign in name):
             words.append(say_to_all("script.names-read", "Now the names are read aloud."))
     elif not found and (found := guess_speakers(text)):
         names = tuple(dict.fromkeys(each.name for each in found if each.name != NARRATOR))
-        words = [say_to_all("script.said", "{names} seem to speak here, by words such as: said {first}.", names=names, first=names[0])]
+        words = [
+            say_to_all(
+                "script.said",
+                "{names} {n:seems|seem} to speak here, by words such as: said {first}.",
+                names=names,
+                n=len(names),
+                first=names[0],
+            )
+        ]
     else:
         return []
     places = unknown_view(text, [Unknown(each.begin, each.end) for each in found])

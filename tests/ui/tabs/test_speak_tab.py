@@ -8,6 +8,7 @@ import gradio as gr
 import pytest
 
 from app.engine.hearing.heard import Heard, Word
+from app.engine.models.voice_limits import VoiceLimits
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.person import NOBODY, OWNER
 from app.ui.tabs import speak, speak_view
@@ -53,3 +54,15 @@ def test_what_a_voice_is_given_to_read_is_shown_before_it_speaks(tmp_path: Path)
         assert not speak_view.script_view(desk, text, "starter-voice", NOBODY, "en")["imitates"], "a guest's recording would be refused"
         starter = speak_view.script_view(desk, text, "starter-voice", OWNER, "en")["turns"]
         assert "nineteen ninety nine" in starter[0]["text"] and not starter[0]["said"]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("“Come in,” said Anna. “Sit down,” Anna said.", "Anna seems to speak here"),
+        ("“Come in,” said Anna. “No,” said Ben.", "Anna, Ben seem to speak here"),
+    ],
+)
+def test_one_who_speaks_and_several_are_told_in_their_number(script: str, told: str) -> None:
+    [note] = speak_view.named_view(script, (), VoiceLimits(), "en")
+    assert note["text"].startswith(told)
