@@ -48,7 +48,7 @@ FILE_BYTES: Final = (4 << 30) - 1
 """A zip without extensions can hold no more."""
 PACKED_TIMES, PACKED_BYTES = 8, 64 << 20
 """A file may become this many times as large, and this many bytes more: Hearth packs nothing but the list."""
-CREATIONS_MOST, VOICES_MOST, BOOKS_MOST = 2000, 200, 200
+CREATIONS_MOST, VOICES_MOST, BOOKS_MOST = 2000, 200, 20
 LEFT_NAMED_MOST: Final = 10
 """So many of those that stay out are named."""
 SIDE_MOST: Final = 16_384
@@ -235,7 +235,7 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
 def _list_books(origins: Mapping[str, str], kept: Sequence[BookRecord]) -> tuple[list[StoredBook], dict[str, bytes]]:
     """Return the books with the places of the creations that are chapters of them, and their covers by name. `origins`: by creation's file the job."""
     books, covers = list[StoredBook](), dict[str, bytes]()
-    for each in kept:
+    for each in kept[-BOOKS_MOST:]:
         cover = f"covers/{len(covers):04}.jpg" if each.cover else ""
         if cover:
             covers[cover] = each.cover
@@ -326,11 +326,12 @@ def _place(folder: Path, place: int, creation: StoredCreation) -> Path:
 
 
 def _read_cover(archive: Archive, book: StoredBook) -> bytes:
-    """Read a book's cover; raise a Trouble for what is no picture."""
+    """Read a book's cover, as small as it is kept; raise a Trouble for what is no picture."""
     data = archive.read(book["cover"], COVER_BYTES) if book["cover"] else b""
-    if data and not draw_cover(data)[0]:
+    cover, _ = draw_cover(data)
+    if data and not cover:
         raise _refuse_member(book["cover"], say("word.picture", "picture"))
-    return data
+    return cover
 
 
 def _read_list(archive: Archive, called: str) -> StoredProject:
@@ -443,6 +444,7 @@ def _take_in(
             {jobs[file]: place for file, place in each["places"].items() if file in jobs},
         )
         for each, cover in zip(project.get("books", ()), covers, strict=True)
+        if not jobs.keys().isdisjoint(each["places"])
     )
     return Brought(album, gallery.get_album(album).name, len(requests), len(clips), tuple(notes), books)
 

@@ -255,8 +255,9 @@ class BookDesk:
             if not each["jobs"].keys().isdisjoint(jobs)
         ]
 
-    def keep_record(self, book: BookRecord) -> None:
-        """Keep what a book's audiobook says, and which job spoke the chapter in which place, for when it is not open any more."""
+    def keep_record(self, book: BookRecord, brought: bool = False) -> None:
+        """Keep what a book's audiobook says, and which job spoke the chapter in which place, for when it is not open any more. One that a project
+        brought takes the place of none."""
         cover, _ = draw_cover(book.cover)
         folder, name = self.jobs.keeper.home.covers, hashlib.sha256(cover).hexdigest() if cover else ""
         told = {"title": book.title, "author": book.author, "cover": name, "words": book.words}
@@ -264,21 +265,22 @@ class BookDesk:
         def add(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
             others = [each for each in books if not told.items() <= each.items()]
             before: dict[str, int] = next((each["jobs"] for each in books if each not in others), {})
-            return [*others, {**told, "jobs": dict([*{**before, **book.places}.items()][-SAVED_MOST:])}][-BOOKS_MOST:]
+            now = {**told, "jobs": dict([*{**before, **book.places}.items()][-SAVED_MOST:])}
+            return ([now, *others] if brought and not before else [*others, now])[-BOOKS_MOST:]
 
         with contextlib.suppress(Trouble, OSError):  # then its audiobook can only be saved while it is open
             if cover:
                 with atomic_write.replacing(folder / name) as unfinished:
                     unfinished.write_bytes(cover)
-            self._change_books(add)
+            self._change_books(add, name)
 
-    def _change_books(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-        """Change which books are kept, and delete the covers of those that are not any more."""
+    def _change_books(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]], fresh: str = "") -> None:
+        """Change which books are kept, and delete the covers of those that are not. `fresh`: the cover of one that is to be."""
         gone = set[str]()
 
         def exchange(books: list[dict[str, Any]]) -> list[dict[str, Any]]:
             kept = change(books)
-            gone.update({each["cover"] for each in books} - {each["cover"] for each in kept} - {""})
+            gone.update({fresh, *(each["cover"] for each in books)} - {each["cover"] for each in kept} - {""})
             return kept
 
         self.jobs.settings.change(BOOKS, [], exchange)

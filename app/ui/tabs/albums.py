@@ -230,5 +230,5 @@ def _take(desk: Desk, file: IO[bytes], called: str) -> Brought:
 
     brought = read_project(keeper.home, keeper.shelf, keeper.gallery, file, called, find_model)
     for each in brought.books:
-        desk.book.keep_record(each)
+        desk.book.keep_record(each, brought=True)
     return brought

@@ -16,6 +16,7 @@ from app.engine.jobs.request import Actor, Lora, PictureRequest, SpeechRequest, 
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text import voices
 from app.engine.speech.text.pronunciations import store_everywhere
+from app.ui.state import book_desk
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
@@ -127,7 +128,7 @@ def test_taken_in_twice_it_stands_beside_itself_and_brings_no_voice_twice(desks:
     assert theirs.settings.get("speak")["voice"] == "Tom 2", "another voice of that name is not taken for it"
 
 
-def test_the_book_of_its_chapters_goes_along(desks: tuple[Desk, Desk], tmp_path: Path) -> None:
+def test_the_book_of_its_chapters_goes_along(desks: tuple[Desk, Desk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, theirs = desks
     Image.new("RGB", (60, 90), (0, 90, 0)).save(cover := io.BytesIO(), "PNG")
     pages = {f"{name}.xhtml": f"<h1>{name}</h1><p>It rained.</p>" for name in ("One", "Two", "Three")}
@@ -154,6 +155,16 @@ def test_the_book_of_its_chapters_goes_along(desks: tuple[Desk, Desk], tmp_path:
             for name in (each for each in bundle.namelist() if not each.startswith(("project", "covers"))):
                 made.writestr(name, bundle.read(name))
             made.writestr("project.json", json.dumps({name: each for name, each in listed.items() if name != "books"}))
+    told = theirs.settings.get(book_desk.BOOKS)
+    foreign = {**listed["books"][0], "title": "Of a stranger"}
+    for most, book in ((book_desk.BOOKS_MOST, {**foreign, "places": {"creations/9999.wav": 0}}), (1, foreign)):
+        monkeypatch.setattr(book_desk, "BOOKS_MOST", most)
+        with zipfile.ZipFile(io.BytesIO(content)) as bundle, zipfile.ZipFile(other := io.BytesIO(), "w") as made:
+            for name in bundle.namelist():
+                made.writestr(name, json.dumps({**listed, "books": [book]}) if name == "project.json" else bundle.read(name))
+        assert "with 3 creations" in bring(theirs, other.getvalue()).json()["note"]
+        assert theirs.settings.get(book_desk.BOOKS) == told, "it takes the place of none"
+        assert {each.name for each in theirs.keeper.home.covers.iterdir()} == {told[0]["cover"]}
     assert one not in json.dumps(listed), "jobs of this computer stay out"
     assert "with 3 creations" in bring(theirs, older.getvalue()).json()["note"], "one of before there were books"
 
