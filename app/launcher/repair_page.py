@@ -119,7 +119,7 @@ class Repair:
         self._worker = threading.Thread(target=self._carry_out, name="repair", daemon=True)
 
     def can_go_back(self) -> bool:
-        return bool(slots.read_way_back(self._folder))
+        return slots.leads_back(self._folder)
 
     def press(self, token: str, deed: str) -> bool:
         with self._lock:

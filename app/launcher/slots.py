@@ -236,6 +236,12 @@ def read_way_back(folder: Path) -> dict[str, str]:
     return _read_table(folder / "back")
 
 
+def leads_back(folder: Path) -> bool:
+    """Return whether the last update can be undone: once it is, `back` leads forward again."""
+    said = read_way_back(folder)
+    return bool(said) and not said.get("forward")
+
+
 def write_way_back(folder: Path, said: Mapping[str, str]) -> None:
     """Write where `back` leads, or with {} that it leads nowhere."""
     if said:

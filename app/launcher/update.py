@@ -196,7 +196,8 @@ def back(folder: Path) -> int:
         slots.forget_ready(folder)
         slots.write_stamp(then, **{**made, "held": slots.read_requirements(code).digest})
         slots.write_current(folder, then, version)
-        slots.write_way_back(folder, {"slot": now.name, "commit": here, "version": slots.version_of()})
+        forward = {} if said.get("forward") else {"forward": "yes"}
+        slots.write_way_back(folder, {"slot": now.name, "commit": here, "version": slots.version_of(), **forward})
     tell(say("update.back", "The last update is undone. Run the same command again to redo it."))
     return 0
 

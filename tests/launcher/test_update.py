@@ -95,8 +95,12 @@ def test_an_update_is_tested_before_it_is_taken_and_undone_by_back(copy: Copy) -
     assert good.returncode == 0 and "Downloading Hearth 0.2.0" in good.stderr and "Up to date and tested" in good.stderr, good.stderr
     assert copy.look() == ("0.2.0", "a"), "by the same start.py, in the same environment, which serves both"
 
+    folder = copy.top / ".venv"
+    assert slots.leads_back(folder)
     assert copy.start("back").returncode == 0 and copy.look() == ("0.1.0", "a")
+    assert not slots.leads_back(folder), "no window calls it the version before"
     assert copy.start("back").returncode == 0 and copy.look() == ("0.2.0", "a"), "and forward again"
+    assert slots.leads_back(folder)
 
 
 def test_an_open_hearth_goes_on_and_the_next_start_takes_what_was_made_beside_it(copy: Copy) -> None:

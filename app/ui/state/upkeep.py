@@ -111,7 +111,7 @@ class Upkeep:
 
     def can_go_back(self) -> bool:
         """Return whether an update can be undone from the window. A clone's would change the code that runs."""
-        return can_add() and self.explain_fixed() is None and bool(slots.read_way_back(self.folder))
+        return can_add() and self.explain_fixed() is None and slots.leads_back(self.folder)
 
     def go_back(self) -> None:
         """Undo the last update, then end this process, so that start.py opens the version before."""
