@@ -34,6 +34,7 @@ from app.engine.speech.text.known_voices import name_voices
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.pronunciations import choose_rows, restore_spelling
 from app.engine.speech.text.script import ParsedScript
+from app.engine.speech.text.script_edits import restore_writing
 
 SHORTEST_S: Final = 1.0
 """Parts that are shorter are not split any more."""
@@ -199,9 +200,13 @@ def join_parts(
     file = target / SpeechKind().name_result(request)
     settings = to_json(replace(request, seed=_find_seed(request, folder, places)))
     cues = subtitles.list_cues(parts, files, request.speed)
-    if request.pronunciations:  # who reads wants the words as they are written
-        written = restore_spelling((each.text for each in cues), request.text, request.pronunciations, [each.name for each in request.cast])
-        cues = [replace(each, text=text) for each, text in zip(cues, written, strict=True)]
+    said = [subtitles.list_turns(part) for part in parsed.parts]
+    names = [each.name for each in request.cast]  # who reads wants the words as they are written
+    spelt = restore_spelling((turn.text for turns in said for turn in turns), request.text, request.pronunciations, names)
+    written = iter(restore_writing(spelt, request.text, names))
+    by_part = [[next(written) for _ in turns] for turns in said]
+    shown = [text for place in sorted(places) for text in by_part[place]]
+    cues = [replace(each, text=text) for each, text in zip(cues, shown, strict=True)]
     told = subtitles.add_to(settings, cues, request.format)
     return (str(file),), join_sound.join(segments, file, finish, told)
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from app.engine.speech.text.cast_tags import Tag, find_tags
 from app.engine.speech.text.script_marks import MARK
-from app.engine.speech.text.turns import ScriptPart
+from app.engine.speech.text.turns import ScriptPart, Turn
 
 UNPARTED: Final = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Chinese and Japanese put no blanks between words of these."""
@@ -56,6 +56,16 @@ def find_places(text: str, parts: Sequence[ScriptPart], known: Collection[str] =
             end += 1
         places.append(Place(begin, end))
     return places
+
+
+def restore_writing(sentences: Sequence[str], text: str, known: Collection[str] = ()) -> list[str]:
+    """Return the sentences of a whole script, in order, as it is written, for readers: SAVE20, and not SAVE twenty."""
+    places = find_places(text, [ScriptPart((Turn(1, each),), 0.0) for each in sentences], known)
+    written = [" ".join(text[place.begin : place.end].split()) for place in places]
+    return [
+        there if there and WORD.findall(there.casefold()) != WORD.findall(said.casefold()) else said
+        for there, said in zip(written, sentences, strict=True)
+    ]
 
 
 def _list_marks(text: str, known: Collection[str]) -> list[Tag]:

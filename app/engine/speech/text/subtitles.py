@@ -65,7 +65,7 @@ def list_cues(parts: Sequence[ScriptPart], files: Sequence[Path], speed: float) 
             at_s += part.pause_before_s + (0.0 if place else join_sound.FADE_S)
         elif place:
             at_s -= join_sound.FADE_S  # it fades in over the end of the one before
-        turns = [Turn(turn.speaker, each) for turn in part.turns for each in split_sentences(turn.text)]
+        turns = list_turns(part)
         ends = find_turn_ends(samples, rate, turns, lasts_s) if len(turns) > 1 else ()
         own = speed * part.pace
         times_s = [0.0, *(end / rate for end in ends), *[lasts_s] * (len(turns) - len(ends))]
@@ -73,6 +73,11 @@ def list_cues(parts: Sequence[ScriptPart], files: Sequence[Path], speed: float) 
         cues += [Cue(*span, turn.text) for span, turn in zip(spans_s, turns, strict=True)]
         at_s += lasts_s / own
     return cues
+
+
+def list_turns(part: ScriptPart) -> list[Turn]:
+    """List the sentences of a part, each as a turn; each becomes a cue."""
+    return [Turn(turn.speaker, each) for turn in part.turns for each in split_sentences(turn.text)]
 
 
 def add_to(settings: dict[str, Any], cues: Sequence[Cue], coding: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from app.engine.jobs.request import SpeechRequest, from_json
+from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.kind import join_parts
 from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
@@ -23,9 +25,9 @@ SOUNDS_S = ((0.5, 0.4, 1.6), (0.8,))
 """Each part has sound, a pause, sound."""
 
 
-def speak(folder: Path, request: SpeechRequest) -> tuple[Path, float]:
+def speak(folder: Path, request: SpeechRequest, limits: VoiceLimits = DIA) -> tuple[Path, float]:
     """Save noise as the parts of a script, and join them."""
-    parsed = parse_script(request.text)
+    parsed = parse_script(request.text, limits)
     assert len(parsed.parts) == len(SOUNDS_S), [part.text for part in parsed.parts]
     for place, (part, times_s) in enumerate(zip(parsed.parts, SOUNDS_S, strict=True)):
         rng = np.random.default_rng(place)
@@ -52,6 +54,17 @@ def test_sentences_are_where_they_are_heard(coding: str, speed: float, tmp_path:
     assert np.abs(begun).max() > 0.05 and third.end_s == pytest.approx(seconds - 0.3, abs=0.05)
     settings = sound.read_settings(file)
     assert settings is not None and from_json(settings).words == SCRIPT, "the cues are no setting"
+
+
+def test_readers_see_what_a_voice_reads_otherwise_as_it_is_written(tmp_path: Path) -> None:
+    limits = replace(DIA, carries=False, part_least_s=0.0, nonverbals=frozenset(), letters=Path("letters.bin"))
+    script = "[S1] Dr. Björn said: save 20% by SAVE20. Write to me@example.com. (pause 1s) At 9:45."
+    file, _ = speak(tmp_path, SpeechRequest(script, seed=1), limits)
+    written = ["Dr. Björn said: save 20% by SAVE20.", "Write to me@example.com.", "At 9:45."]
+    assert [each.text for each in subtitles.read_cues(file)] == written
+    parsed = parse_script(script, limits)
+    (last,), _ = join_parts(parsed, SpeechRequest(script, seed=1), tmp_path, [1], tmp_path)
+    assert [each.text for each in subtitles.read_cues(Path(last))] == written[2:], "also where only some parts are made"
 
 
 def test_a_file_without_room_keeps_its_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
