@@ -56,7 +56,8 @@ def may_be_name(words: str) -> bool:
         len(words) <= NAME_MOST
         and any(map(str.isalpha, words))
         and is_name(words)
-        and words.casefold() not in NONVERBALS | {"pause"}
+        and words.casefold() not in NONVERBALS
+        and words.casefold().split()[0] != "pause"
         and sum(word not in PARTICLES for word in words.split()) <= 3
     )
 

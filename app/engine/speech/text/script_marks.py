@@ -18,7 +18,7 @@ PAUSE_S = 0.5
 PAUSE_MOST_S = 30.0
 
 # Possessive quantifiers keep these linear: scripts come from guests and other programs, too.
-MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|\(\s*+pause\b([^()]*+)\)", re.IGNORECASE)
+MARK = re.compile(r"\[\s*+(?:s|speaker)\s*+(\d{1,6})\s*+\]|[(\[]\s*+pause\b\s*+[:,]?+([^()\[\]]*+)[)\]]", re.IGNORECASE)
 LENGTH = re.compile(r"\s*+(\d{1,6}(?:\.\d{1,6})?)\s*+(ms|seconds?|sec|s)?+\s*+", re.IGNORECASE)
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 

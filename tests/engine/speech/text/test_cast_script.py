@@ -35,6 +35,7 @@ def told(parsed: ParsedScript) -> str:
 @pytest.mark.parametrize(
     ("text", "known", "names"),
     [
+        ("[Anna] Hi. [Pause 1s] Well. [Pause] So.", (), ["Anna"]),
         ("[Anna] Hi. [Ben] Hello.", (), ["Anna", "Ben"]),
         ("It was dark. [Anna] Hi.", (), ["Narrator", "Anna"]),
         ("Hello. [S2] Hi.", (), ["S1", "S2"]),

@@ -112,6 +112,10 @@ def test_pauses_part_the_script() -> None:
     checked = parse_script("(pause 1s) [S1] One. (pause 250ms) (pause 0.5s) Two. [S2] Three. (pause 2s)")
     assert [(part.text, part.pause_before_s) for part in checked.parts] == [("[S1] One.", 1.0), ("[S1] Two. [S2] Three.", 0.75)]
     assert checked.pause_after_s == 2.0
+    for limits in (DIA, STARTER):
+        others = parse_script("[S1] One. [pause 1s] Two. (Pause: 2 s) Three. [Pause] Four. [pause, 250ms] Five.", limits)
+        assert [part.pause_before_s for part in others.parts] == [0.0, 1.0, 2.0, 0.5, 0.25], "as other programs write it"
+        assert {each.sentence.key for each in others.problems} <= {"script.short"}
 
 
 def test_turns_stay_whole_where_they_fit() -> None:
