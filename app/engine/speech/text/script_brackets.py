@@ -14,6 +14,9 @@ from app.engine.speech.text.written_out import has_lower, write_out
 # Bounded, which keeps them linear: scripts come from guests and other programs, too.
 SQUARE = re.compile(r"\[([^\[\]]{0,40})\]")
 ROUND = re.compile(r"\(([^()]{1,40})\)")
+CUES = frozenset({"music", "jingle", "sfx"})
+"""With one of these a podcast's script tells whoever cuts it what comes there: (music fades in)."""
+CUE_WORDS_MOST = 4
 
 
 def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[str]:
@@ -43,6 +46,19 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
                     cure="use:dia-1.6b",
                 )
             )
+        elif limits.letters is not None and _is_cue(inside):
+            problems.append(
+                Problem(
+                    "warning",
+                    say_to_all(
+                        "script.reads-sound",
+                        "{name} reads {mark} aloud. {advice}",
+                        mark=found[0],
+                        name=word_name(limits.name),
+                        advice=say("script.cue-advice", "Leave a pause for it, such as (pause 2s), and lay it in later."),
+                    ),
+                )
+            )
         elif limits.letters is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
             problems.append(
                 Problem(
@@ -60,6 +76,11 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
         return sentences
     spells_capitals = has_lower(text)
     return [write_out(sentence, spells_capitals) for sentence in sentences]
+
+
+def _is_cue(inside: str) -> bool:
+    words = inside.replace(":", " ").split()
+    return len(words) <= CUE_WORDS_MOST and not CUES.isdisjoint(words)
 
 
 def _name_tag(mark: str, limits: VoiceLimits) -> Sentence:

@@ -177,6 +177,9 @@ def test_nothing_is_lost_and_everything_fits(pieces: list[str]) -> None:
     [
         ("[S1] One (laughs).", "script.reads-sound"),
         ("[S1] One (waves).", ""),
+        ("[S1] One (Theme music fades).", "script.reads-sound"),
+        ("[S1] One (SFX: a door).", "script.reads-sound"),
+        ("[S1] One (the music was loud that night).", ""),
         ("[S1] One [applauds].", "script.square-plain"),
         ("[S1] Two 漢字.", "script.skipped"),
         ("[S1] “One” – €2, ﬁne, café: 20°C…", ""),
