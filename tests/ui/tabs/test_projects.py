@@ -157,11 +157,11 @@ def test_the_book_of_its_chapters_goes_along(desks: tuple[Desk, Desk], tmp_path:
             made.writestr("project.json", json.dumps({name: each for name, each in listed.items() if name != "books"}))
     told = theirs.settings.get(book_desk.BOOKS)
     foreign = {**listed["books"][0], "title": "Of a stranger"}
-    for most, book in ((book_desk.BOOKS_MOST, {**foreign, "places": {"creations/9999.wav": 0}}), (1, foreign)):
+    for most, row in ((book_desk.BOOKS_MOST, {**foreign, "places": {"creations/9999.wav": 0}}), (1, foreign)):
         monkeypatch.setattr(book_desk, "BOOKS_MOST", most)
         with zipfile.ZipFile(io.BytesIO(content)) as bundle, zipfile.ZipFile(other := io.BytesIO(), "w") as made:
             for name in bundle.namelist():
-                made.writestr(name, json.dumps({**listed, "books": [book]}) if name == "project.json" else bundle.read(name))
+                made.writestr(name, json.dumps({**listed, "books": [row]}) if name == "project.json" else bundle.read(name))
         assert "with 3 creations" in bring(theirs, other.getvalue()).json()["note"]
         assert theirs.settings.get(book_desk.BOOKS) == told, "it takes the place of none"
         assert {each.name for each in theirs.keeper.home.covers.iterdir()} == {told[0]["cover"]}

@@ -47,7 +47,7 @@ _NEVER_CLOSED: Final = frozenset(("area", "br", "col", "embed", "hr", "img", "in
 _QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'")
 _HIDDEN: Final = re.compile(r"(?<![\w:=-])hidden(?![\w:-])", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(r"\s*+(?:\[\s*+(?:\d{1,4}|[a-z]|\*)\s*+\]|\u21a9\ufe0e?+)\s*+")
-_RAISED: Final = re.compile(r"\s*+\[?\s*+(?:\d{1,4}|[a-z]|[*\u2020\u2021\u00a7]{1,3})\s*+\]?\s*+")
+_RAISED_LINK: Final = re.compile(r"\s*+\[?\s*+(?:\d{1,4}|[a-z]|[*\u2020\u2021\u00a7]{1,3})\s*+\]?\s*+")
 """A link to another place of the book is the number of a note if it stands in brackets, or is raised; the 2 of m\u00b2 leads nowhere."""
 
 
@@ -106,7 +106,7 @@ def read_page(tokens: Iterable[Tag | str], wanted: Collection[str] = ()) -> Page
                 seen.add("place" if "#" in token.get("href") else token.name)
         elif within and within[-1] == token.name:
             within.pop()
-            mark = _RAISED if "sup" in seen else _IN_BRACKETS
+            mark = _RAISED_LINK if "sup" in seen else _IN_BRACKETS
             if not within and "place" in seen and mark.fullmatch(inside := "".join(words[begun:])):
                 words[begun:] = [" " if " " in inside else ""]
         if token.name in _HEADINGS:
