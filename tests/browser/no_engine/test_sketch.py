@@ -268,6 +268,26 @@ def test_by_keys_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path, mon
     expect(page.locator("#h-sketch").get_by_role("button", name="Eraser", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
+def test_keys_beside_the_sheet_leave_the_prompt_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
+    """After a press of a tool, Ctrl+Z took letters out of the prompt, out of sight, and left the stroke."""
+    sheet, prompt = open_picture(page, tmp_path), page.locator("#paint-prompt textarea")
+    prompt.fill("")
+    prompt.press_sequentially("a boat")
+    drag(page, sheet, (0.45, 0.5), (0.5, 0.55))
+    expect(chip(page)).to_contain_text("changing only the painted area")
+    press(page, "Eraser")
+    page.keyboard.press("Control+z")
+    expect(chip(page)).to_have_text(re.compile("^starting from mine.png *Remove"))
+    expect(prompt).to_have_value("a boat")
+    size = page.get_by_role("slider", name="Brush size")
+    size.focus()
+    page.keyboard.press("b")
+    expect(page.locator("#h-sketch").get_by_role("button", name="Brush", exact=True)).to_have_attribute("aria-pressed", "true")
+    before = int(size.input_value())
+    page.keyboard.press("ArrowRight")
+    expect(size).to_have_value(str(before + 1))
+
+
 def test_what_is_no_picture_is_told_and_changes_nothing(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     open_picture(page, tmp_path)
     (tmp_path / "notes.png").write_text("no picture at all")

@@ -270,11 +270,13 @@ function zoom(times, event = null) {
   draw();
 }
 
-// By keys: arrows move the brush or an edge of the frame, Space paints, letters choose a tool.
+// By keys: arrows move the brush or an edge of the frame, Space paints, letters choose a tool. All but those that a button or a slider takes itself
+// count beside the sheet, too: there Ctrl Z would take back what was typed last elsewhere.
 /** @param {KeyboardEvent} event */
 function key(event) {
-  if (!drawn) return;
-  const { key: pressed, shiftKey, ctrlKey, metaKey, altKey } = event, far = (shiftKey ? 10 : 1) * STEP / room().scale;
+  const { key: pressed, shiftKey, ctrlKey, metaKey, altKey } = event;
+  if (!drawn || (event.target !== sheet() && (pressed.startsWith("Arrow") || pressed === "Enter" || pressed === " "))) return;
+  const far = (shiftKey ? 10 : 1) * STEP / room().scale;
   const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[pressed];
   const asked = pressed.toLowerCase();
   if (ctrlKey || metaKey) {
@@ -380,7 +382,8 @@ function build(card) {
   deed(t("describe.start", "Put into words"), () => start.now && describe(start.now.picture, start.now.name), "describe");
   deed(t("sketch.other", "Another picture"), () => file.click());
   deed(t("force.remove", "Remove"), closeStart);
-  for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, keydown: key, blur: draw, focus: draw })) canvas.addEventListener(kind, hear);
+  for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, blur: draw, focus: draw })) canvas.addEventListener(kind, hear);
+  card.querySelector(".h-drawing").addEventListener("keydown", key);
   canvas.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
     if (tool !== "move" && !event.ctrlKey) return; // else the page is scrolled
     event.preventDefault();
