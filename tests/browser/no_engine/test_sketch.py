@@ -223,6 +223,29 @@ def test_the_hand_that_holds_the_pen_takes_no_stroke_away(
         page.locator("#h-sketch canvas").evaluate("sheet => sheet.scrollIntoView({ block: 'center' })")
 
 
+TURNED = """(sheet, moves) => {
+  const { x, y, width, height } = sheet.getBoundingClientRect();
+  sheet.setPointerCapture = () => {}; // there is no such pen
+  for (const [kind, across, button, buttons] of moves)
+    sheet.dispatchEvent(new PointerEvent(kind, { pointerId: 9, pointerType: "pen", button, buttons, clientX: x + across * width, clientY: y + height / 2 }));
+}"""
+
+
+@pytest.mark.parametrize("tool", ["Brush", "Lasso"])
+def test_the_other_end_of_a_pen_takes_paint_away(
+    tool: str, page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet = open_picture(page, tmp_path)
+    drag(page, sheet, (0.35, 0.5), (0.65, 0.5))
+    stroke = painted(asked(page, opened[0], monkeypatch))
+    press(page, tool)
+    sheet.evaluate(
+        TURNED, [("pointerdown", 0.45, 5, 32), ("pointermove", 0.5, -1, 32), ("pointermove", 0.55, -1, 32), ("pointerup", 0.55, 5, 0)]
+    )
+    assert 0 < painted(asked(page, opened[0], monkeypatch)) < 0.8 * stroke
+    expect(page.locator("#h-sketch").get_by_role("button", name=tool, exact=True)).to_have_attribute("aria-pressed", "true")
+
+
 def test_the_forecast_counts_the_picture_and_its_mask(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

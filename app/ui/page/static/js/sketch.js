@@ -21,6 +21,7 @@ import { t } from "./words.js";
  */
 const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edited, where a larger one is scaled down; a frame has such sides, too
 const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, CROSS = 12, ZOOM_MOST = 16, STEP = 8;
+const PEN_END = 5; // the button that a pen tells when it is turned around: its other end takes paint away
 const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
 const /** @type {Record<string, Tool>} */ KEYS = { b: "brush", e: "eraser", l: "lasso", p: "pick", f: "frame", m: "move" };
 const /** @type {Record<Tool, () => string>} */ NAMES = {
@@ -187,7 +188,8 @@ function begin(event) {
   if (event.pointerType === "pen" && touching.size) letGo();
   touching.set(event.pointerId, event);
   sheet().setPointerCapture(event.pointerId);
-  if (!drawn || event.button > 1) return;
+  const turned = event.button === PEN_END;
+  if (!drawn || (event.button > 1 && !turned)) return;
   if (touching.size > 1) {
     going = null; // two fingers move and zoom
     drawn.replay();
@@ -196,10 +198,10 @@ function begin(event) {
   const point = toPicture(event), grip = tool === "frame" ? gripAt(point) : "";
   cursor = point;
   if (tool === "move" || event.button === 1) going = { moves: { ...view }, from: event };
-  else if (tool === "pick") going = { picks: point, away: away !== event.altKey };
+  else if (tool === "pick") going = { picks: point, away: turned || away !== event.altKey };
   else if (tool === "frame") going = grip ? { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() } : null;
-  else going = { deed: { deed: tool, size: brushWidth(), points: [point] } };
-  if (going?.deed && tool !== "lasso") drawn.draw(going.deed);
+  else going = { deed: { deed: turned ? "eraser" : tool, size: brushWidth(), points: [point] } };
+  if (going?.deed && going.deed.deed !== "lasso") drawn.draw(going.deed);
   draw();
 }
 
@@ -227,7 +229,7 @@ function move(event) {
   } else if (going.deed) {
     for (const each of event.getCoalescedEvents?.() ?? [event]) going.deed.points.push(toPicture(each));
     going.deed.points.push((cursor = toPicture(event)));
-    if (tool !== "lasso") drawn.draw({ ...going.deed, points: going.deed.points.slice(-3) });
+    if (going.deed.deed !== "lasso") drawn.draw({ ...going.deed, points: going.deed.points.slice(-3) });
   }
   draw();
 }
