@@ -361,14 +361,17 @@ class Shelf:
             self._gallery.forget(gone)
         return stay
 
-    def export(self, ids: Iterable[int], target: Path, describe: Callable[[Creation], str] | None = None) -> Path:
-        """Export several creations as one zip, atomically; `describe`: what a text beside each says of it."""
+    def export(
+        self, ids: Iterable[int], target: Path, names: Mapping[int, str] | None = None, describe: Callable[[Creation], str] | None = None
+    ) -> Path:
+        """Export several creations as one zip, atomically. `names`: other names of their files; `describe`: what a text beside each says of it."""
         with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as bundle:
             for creation in map(self.get, dict.fromkeys(ids)):
                 if creation.path.is_file() and not creation.path.is_symlink():
-                    bundle.write(creation.path, creation.path.name)
+                    name = (names or {}).get(creation.id, creation.path.name)
+                    bundle.write(creation.path, name)
                     if describe is not None:
-                        bundle.writestr(f"{creation.path.name}.txt", describe(creation))
+                        bundle.writestr(f"{name}.txt", describe(creation))
         return target
 
     def _move(self, id_: int, folder: Path, binned_s: float | None) -> None:

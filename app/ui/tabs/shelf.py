@@ -8,6 +8,7 @@ import shutil
 import time
 import zipfile
 from collections.abc import Callable, Iterable
+from itertools import chain, count
 from pathlib import Path
 from typing import Final, Literal
 
@@ -204,8 +205,9 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
         elif asked.each:
             export_chapters(desk, ids, target, asked.each, title)
         elif asked.audiobook is None:
-            spoken = language(request)
-            desk.keeper.shelf.export(ids, target, None if asked.settings is None else lambda each: describe(desk, each, spoken))
+            spoken, names = language(request), name_files(desk, ids)
+            told = None if asked.settings is None else lambda each: describe(desk, each, spoken, names[each.id])
+            desk.keeper.shelf.export(ids, target, names, told)
         else:
             export_audiobook(desk, ids, target, title)
     except BaseException:
@@ -215,13 +217,25 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     return FileResponse(target, filename=name_file(target, title, target.suffix), background=clean_up)
 
 
-def describe(desk: Desk, creation: Creation, spoken: Language) -> str:
-    """Say in lines how a creation was made, for whoever reads its file elsewhere."""
+def name_files(desk: Desk, ids: Iterable[int]) -> dict[int, str]:
+    """Name each creation's file by the name that its owner gave it, if there is one; no two of them alike on any system."""
+    made = [desk.keeper.shelf.get(each) for each in dict.fromkeys(ids)]
+    marks, names, taken = desk.keeper.gallery.read_marks(made), {}, set[str]()
+    for each in made:
+        wanted, ending = name_file(each.path, marks.get(each.id, NONE).title, ""), each.path.suffix
+        numbered = chain([wanted], (f"{wanted} {number}" for number in count(2)))
+        names[each.id] = next(name for one in numbered if (name := f"{one}{ending}").casefold() not in taken)
+        taken.add(names[each.id].casefold())
+    return names
+
+
+def describe(desk: Desk, creation: Creation, spoken: Language, file: str) -> str:
+    """Say in lines how a creation was made, for whoever reads its file elsewhere. `file`: its name there."""
     marks = desk.keeper.gallery.read_marks([creation]).get(creation.id, NONE)
     request = strip_paths(to_json(read_request(creation))) if creation.settings else {}
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(creation.created_s))
     told = {
-        text("describe.file", "File", spoken): creation.path.name, text("describe.named", "Name", spoken): marks.title,
+        text("describe.file", "File", spoken): file, text("describe.named", "Name", spoken): marks.title,
         text("describe.tags", "Tags", spoken): ", ".join(marks.tags), text("describe.made", "Made", spoken): when,
         text("shelf.model", "Model", spoken): translate(word_name(name_model(creation.model)), spoken),
         text("describe.credit", "Credit", spoken): list_credits({"model": creation.model} | creation.settings),

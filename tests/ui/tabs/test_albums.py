@@ -69,9 +69,21 @@ def test_an_export_says_of_each_file_how_it_was_made(desk: Desk) -> None:
     plain, told = (
         zipfile.ZipFile(io.BytesIO(page.get(f"/hearth/export?ids={boat.id},{boat.id}{more}").content)) for more in ("", "&settings=1")
     )
-    assert plain.namelist() == [boat.path.name] and told.namelist() == [boat.path.name, f"{boat.path.name}.txt"]
-    said = told.read(f"{boat.path.name}.txt").decode()
-    assert "Name: The cover" in said and "a boat" in said and "seed: 7" in said and "negative: fog" in said
+    assert plain.namelist() == ["The cover.png"] and told.namelist() == ["The cover.png", "The cover.png.txt"]
+    said = told.read("The cover.png.txt").decode()
+    assert (
+        "File: The cover.png" in said and "Name: The cover" in said and "a boat" in said and "seed: 7" in said and "negative: fog" in said
+    )
+
+
+def test_an_export_names_files_as_their_owner_does(desk: Desk) -> None:
+    """The panels of a page were named in their order, and came out of the zip by the minute they were painted in."""
+    page, made = page_of(desk), [keep_creation(desk, PictureRequest(f"a boat {n}"), f"{n}.png") for n in range(4)]
+    for each, name in zip(made, ("Panel: 1", "panel 1", "Panel 2", ""), strict=True):
+        do(page, "name", ids=f"{each.id}", value=name)
+    bundle = zipfile.ZipFile(io.BytesIO(page.get("/hearth/export", params={"ids": ",".join(str(each.id) for each in made)}).content))
+    assert bundle.namelist() == ["Panel 1.png", "panel 1 2.png", "Panel 2.png", made[3].path.name]
+    assert [bundle.read(name) for name in bundle.namelist()] == [each.path.read_bytes() for each in made]
 
 
 def test_all_that_is_found_is_named_moved_and_never_cut_without_a_word(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
