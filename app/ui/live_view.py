@@ -117,7 +117,7 @@ def guest_view(desk: Desk, person: Person, spoken: Language) -> Live:
     own = state.job if state.job and desk.jobs.owns(state.job, person) else ""
     strip = views.strip_view(replace(state, job=own), desk.keeper.get_progress(own) if own else None, "", Choice(), AUTO, spoken)
     queue = desk.jobs.list_queue(person, spoken)
-    if queue and not own:
+    if queue and not own and not views.is_held(state):
         strip["doing"] = translate(say_to_all("guest.place", "your job is number {place} in the queue", place=queue[0]["place"]), spoken)
     elif state.job and not own:
         strip["doing"] = text("guest.busy", "busy with another person's job", spoken)

@@ -152,6 +152,17 @@ def test_the_owner_can_stop_what_a_guest_makes_and_the_guest_hears_of_it(desk: D
         desk.keeper.stop(each.id)
 
 
+def test_a_guest_whose_job_waits_hears_of_a_pause(desk: Desk) -> None:
+    """It said only that the job was number 1, however long Hearth was paused for."""
+    guest = Person("visitor-a-b", False)
+    job = desk.jobs.begin(SpeechRequest("[S1] Hello."), guest)
+    desk.keeper.status.set(paused=say("pause.held", "Paused: the card and its memory are free. Jobs go on where they were."))
+    assert live_view.guest_view(desk, guest, "en")["strip"]["doing"] == "paused"
+    desk.keeper.status.set(paused=None)
+    assert live_view.guest_view(desk, guest, "en")["strip"]["doing"] == "your job is number 1 in the queue"
+    desk.keeper.stop(job)
+
+
 @pytest.mark.slow
 def test_at_home_guests_come_by_an_address_in_digits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(share, "find_home_address", lambda: AT_HOME)

@@ -77,9 +77,14 @@ def word_precision(plan: Plan) -> Sentence | str:
     return say("strip.graph", "{dtype}, captured graph", dtype=plan.dtype) if plan.row == "graph" else plan.dtype
 
 
+def is_held(state: EngineState) -> bool:
+    """Tell whether no job is begun, however long it waits."""
+    return state.obstacle is not None or (state.paused is not None and not state.ready)
+
+
 def doing_text(state: EngineState, progress: Progress | None, spoken: Language) -> str:
     if progress is None or not state.job or progress.end is not None:
-        if state.obstacle is not None or (state.paused is not None and not state.ready):
+        if is_held(state):
             return text("strip.held", "paused", spoken)
         if state.ready:
             return text("strip.ready", "ready", spoken)
