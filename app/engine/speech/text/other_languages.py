@@ -11,7 +11,7 @@ from typing import Final
 
 from app.engine.speech.text import german_figures
 from app.engine.speech.text.numerals import word_large, words
-from app.engine.speech.text.spoken_forms import FRACTIONS
+from app.engine.speech.text.spoken_forms import AT_THE_END, FRACTIONS
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 LIMIT: Final = 10**12
@@ -53,6 +53,8 @@ class Language:
     several: str
     """After one of these, it is two of them."""
     of: str
+    measured: str
+    """Before one of these, or a unit, a fraction is one all the same."""
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -137,14 +139,16 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
         said = row.mixed(row.cardinal(int(whole)), part) if whole else part
         return f"{said[:-1]}a" if said.endswith(("medio", "meio", "mezzo")) and _FEMININE.match(found.string, found.end()) else said
 
+    named = "|".join(re.escape(each) for pair in row.units.values() for each in pair)
+    unmeasured = rf"(?![ \u00a0-]?(?:{units}|{named}|{row.measured})(?!\w))"
     amount = rf"(?<![\w./])(?<!\d )(?:(?P<whole>\d{{1,6}})[ \u00a0])?(?P<part>{'|'.join(row.fractions)})(?![\w/])"
     return (
         (
-            re.compile(rf"\b({row.counted}) (\d{{1,4}})/(\d{{1,3}})(?![\w/])", re.IGNORECASE),
+            re.compile(rf"\b({row.counted}) (\d{{1,4}})/(\d{{1,3}})(?![\w/]){unmeasured}", re.IGNORECASE | re.MULTILINE),
             lambda found: f"{found[1]} {found[2]} {row.of} {found[3]}" if int(found[2]) <= int(found[3]) else found[0],
         ),
         (
-            re.compile(rf"\b({row.several}) (\d{{1,4}})/(\d{{1,4}})(?![\w/])", re.IGNORECASE),
+            re.compile(rf"\b({row.several}) (\d{{1,4}})/(\d{{1,4}})(?![\w/]){unmeasured}", re.IGNORECASE | re.MULTILINE),
             lambda found: f"{found[1]} {found[2]} {row.signs['&']} {found[3]}",
         ),
         (
@@ -364,8 +368,9 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
         fractions={"1/2": "ein halb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel"},
         mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
-        counted="Seite|S\\.|Blatt|Teil|Kapitel|Kap\\.|Band|Bd\\.|Buch|Akt|Szene|Abschnitt|Folge|Folie|Lektion|Schritt|Stufe|CD",
-        several="Seiten|Teile|Bände|Folgen|Akte|Szenen", of="von",
+        counted=f"Seite|S\\.|Kapitel|Kap\\.|Bd\\.|Szene|Folge|Lektion|CD|(?:Blatt|Teil|Band|Buch|Akt|Abschnitt|Folie|Schritt|Stufe){AT_THE_END}",
+        several=f"Seiten|Folgen|Szenen|(?:Teile|Bände|Akte){AT_THE_END}", of="von",
+        measured="an|der|des|dem|vom|voll|Zoll|Tassen?|Löffel|EL|TL|Pfund|Stunde|Minute|Sekunden?|Tage?|Jahre?",
     ),
     "es": Language(
         spanish, words("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
@@ -378,8 +383,10 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "EE. UU.": "Estados Unidos", "n.º": "número", "núm.": "número", "Ud.": "usted", "Uds.": "ustedes"},
         {"&": "y", "+": "más", "=": "igual a", "@": "arroba"}, count=lambda value: _before_noun(spanish(value)), first="uno", hours=_spanish_hours,
         fractions={"1/2": "medio", "1/3": "un tercio", "2/3": "dos tercios", "1/4": "un cuarto", "3/4": "tres cuartos"},
-        mixed=lambda whole, part: f"{whole} y {part}", of="de", several="páginas|partes|capítulos|tomos|escenas|episodios",
-        counted="página|pág\\.|hoja|parte|capítulo|cap\\.|tomo|libro|acto|escena|sección|episodio|lección|paso|nivel|CD",
+        mixed=lambda whole, part: f"{whole} y {part}", of="de",
+        several=f"páginas|capítulos|tomos|escenas|episodios|partes{AT_THE_END}",
+        counted=f"página|pág\\.|capítulo|cap\\.|tomo|escena|episodio|lección|CD|(?:hoja|parte|libro|acto|sección|paso|nivel){AT_THE_END}",
+        measured="del?|pulgadas?|tazas?|cucharad(?:it)?as?|libras?|hora|minuto|segundos?|días?|años?",
     ),
     "fr": Language(
         french, words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
@@ -393,8 +400,9 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"&": "et", "+": "plus", "=": "égale", "@": "arobase"}, first="premier", hours=_french_hours,
         fractions={"1/2": "un demi", "1/3": "un tiers", "2/3": "deux tiers", "1/4": "un quart", "3/4": "trois quarts"},
         mixed=lambda whole, part: f"{whole} et {part.removeprefix('un ') if part == 'un demi' else part}", of="sur",
-        several="pages|parties|chapitres|tomes|scènes|épisodes",
-        counted="page|p\\.|feuille|partie|chapitre|chap\\.|tome|livre|acte|scène|section|épisode|leçon|étape|niveau|CD",
+        several=f"pages|chapitres|tomes|scènes|épisodes|parties{AT_THE_END}",
+        counted=f"page|p\\.|chapitre|chap\\.|tome|scène|épisode|leçon|CD|(?:feuille|partie|livre|acte|section|étape|niveau){AT_THE_END}",
+        measured="de|du|des|d|pouces?|tasses?|cuillères?|livres?|heure|minute|secondes?|jours?|ans?",
     ),
     "it": Language(
         italian, words("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
@@ -408,8 +416,10 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"&": "e", "+": "più", "=": "uguale a", "@": "chiocciola"}, count=lambda value: "un" if value == 1 else italian(value), first="primo",
         hours=lambda value: "una" if value == 1 else italian(value),
         fractions={"1/2": "mezzo", "1/3": "un terzo", "2/3": "due terzi", "1/4": "un quarto", "3/4": "tre quarti"},
-        mixed=lambda whole, part: f"{whole} e {part}", of="di", several="pagine|parti|capitoli|volumi|scene|puntate",
-        counted="pagina|pag\\.|foglio|parte|capitolo|cap\\.|volume|libro|atto|scena|sezione|puntata|lezione|passo|livello|CD",
+        mixed=lambda whole, part: f"{whole} e {part}", of="di",
+        several=f"pagine|capitoli|scene|puntate|(?:parti|volumi){AT_THE_END}",
+        counted=f"pagina|pag\\.|capitolo|cap\\.|scena|puntata|lezione|CD|(?:foglio|parte|volume|libro|atto|sezione|passo|livello){AT_THE_END}",
+        measured="di|d|del|dell|dello|della|dei|degli|delle|pollic[ei]|tazz[ae]|cucchia\\w{1,9}|libbr[ae]|ora|minuto|second[oi]|giorn[oi]|ann[oi]",
     ),
     "pt": Language(
         portuguese, words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
@@ -422,7 +432,9 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "EUA": "Estados Unidos"},
         {"&": "e", "+": "mais", "=": "igual a", "@": "arroba"}, first="primeiro", hours=_portuguese_hours,
         fractions={"1/2": "meio", "1/3": "um terço", "2/3": "dois terços", "1/4": "um quarto", "3/4": "três quartos"},
-        mixed=lambda whole, part: f"{whole} e {part}", of="de", several="páginas|partes|capítulos|volumes|cenas|episódios",
-        counted="página|pág\\.|folha|parte|capítulo|cap\\.|volume|livro|ato|cena|seção|secção|episódio|lição|passo|nível|CD",
+        mixed=lambda whole, part: f"{whole} e {part}", of="de",
+        several=f"páginas|capítulos|cenas|episódios|(?:partes|volumes){AT_THE_END}",
+        counted=f"página|pág\\.|capítulo|cap\\.|cena|episódio|lição|CD|(?:folha|parte|volume|livro|ato|seção|secção|passo|nível){AT_THE_END}",
+        measured="d[aeo]s?|polegadas?|xícaras?|colher(?:es)?|libras?|hora|minuto|segundos?|dias?|anos?",
     ),
 }  # fmt: skip

@@ -76,9 +76,18 @@ PARTS: Final = {2: "half", 4: "quarter"}
 """These parts of a whole are not called by their ordinal."""
 PARTED: Final = (*range(2, 11), 12, 16, 20, 32, 64, 100, 1000)
 FRACTIONS: Final = str.maketrans({"½": " 1/2", "⅓": " 1/3", "⅔": " 2/3", "¼": " 1/4", "¾": " 3/4"})
-COUNTED: Final = r"page|p\.|sheet|slide|part|chapter|ch\.|volume|vol\.|book|act|scene|section|episode|lesson|step|level|disc|CD"
+AT_THE_END: Final = r"(?= \d{1,4}/\d{1,4}(?: ?(?:[.,;:!?)\]»”“]|$)| [–-] ))"
+"""A noun that is measured as well as counted has this behind it: its clause ends after the figures."""
+COUNTED: Final = (
+    rf"page|p\.|chapter|ch\.|vol\.|scene|episode|lesson|CD|(?:sheet|slide|part|volume|book|act|section|step|level|disc){AT_THE_END}"
+)
 """After one of these, 1/2 is no fraction: one of two."""
-SEVERAL: Final = r"pages|pp\.|parts|chapters|volumes|acts|scenes|episodes"
+SEVERAL: Final = rf"pages|pp\.|chapters|scenes|episodes|(?:parts|volumes|acts){AT_THE_END}"
+MEASURED: Final = (
+    "of|an?|the|as|way|full|done|inch(?:es)?|in\\.|foot|feet|yards?|miles?|cups?|teaspoons?|tablespoons?|pints?|quarts?|gallons?|pounds?|ounces?|"
+    "(?:centi|milli|kilo)?(?:met|lit)(?:er|re)s?|(?:kilo|milli)?grams?|hours?|minutes?|seconds?|days?|weeks?|months?|years?|percent"
+)
+"""Before one of these, or a unit, it is one all the same."""
 CARDINAL_BEFORE: Final = word_set(
     """Act Apollo Appendix Article Book Bowl Chapter Class Division Episode Fantasy Figure Grade Level Mark Number Part Phase Rocky Scene Section Stage
     Step Table Tier Title Type Volume War Wars"""

@@ -62,6 +62,9 @@ def test_numbers(language: str) -> None:
         ("de", "Seite 1/2, S. 12/13, Kapitel 3/4 und Seiten 3/4", "Seite eins von zwei, S. zwölf von dreizehn, Kapitel drei von vier und Seiten drei und vier"),
         ("de", "1 1/2 Tage, 2 1/2 Stunden, 21 3/4", "eineinhalb Tage, zweieinhalb Stunden, einundzwanzigdreiviertel"),
         ("de", "Teil 1/2024, Seite 3/2, 1/2/2024", "Teil eins/zweitausendvierundzwanzig, Seite drei/zwei, erster Februar zweitausendvierundzwanzig"),
+        ("de", "Akt 3/4 der Zeit, in das Blatt 1/2 Liter, Seite 1/2 Stunde", "Akt drei Viertel der Zeit, in das Blatt ein halb Liter, Seite ein halb Stunde"),
+        ("de", "Teil 1/2\nDie Teile 1/2 – und Akt 3/4.", "Teil eins von zwei Die Teile eins und zwei – und Akt drei von vier."),
+        ("de", "Teil 1/2 davon", "Teil ein halb davon"), ("fr", "la partie 1/2 tasse", "la partie un demi tasse"),
         ("fr", "page 1/2, les pages 3/4, 2 1/2, 2 1/4, 2½ kg", "page un sur deux, les pages trois et quatre, deux et demi, deux et un quart, "
          "deux virgule cinq kilos"),
         ("es", "Página 1/2, capítulo 3/4, 2 1/2 horas, 1/2 vaso", "Página uno de dos, capítulo tres de cuatro, dos y media horas, medio vaso"),

@@ -62,6 +62,10 @@ from app.engine.speech.text.written_out import can_read, write_out
          "twenty square meters"),
         ("Page 1/2, pages 3/4, p. 3/4, Chapter 12/3, 1,000 1/2", "Page one of two, pages three and four, page three of four, Chapter twelve, three, "
          "one thousand and one half"),
+        ("See part 1/2. Acts 3/4, then step 2/3", "See part one of two. Acts three and four, then step two of three"),
+        ("a steel sheet 3/8 inch thick, the disc 3/8 of an inch", "a steel sheet three eighths inch thick, the disc three eighths of an inch"),
+        ("the parts 1/2 inch apart, level 1/2 of them, page 1/2-inch", "the parts one half inch apart, level one half of them, page one half inch"),
+        ("step 3/4 turn, sheet 3/8\" thick, pages 1/2 full", "step three quarters turn, sheet three eighths thick, pages one half full"),
         ("24/7, 9/11, 3/16", "twenty four seven, nine eleven, three sixteenths"),
         ("5 km/h and 1 m/s", "five kilometers per hour and one meter per second"),
         ("Hmmm, mmm. Shhh!", "hum, um. shush!"),
