@@ -24,6 +24,17 @@ _UNIT: Final = "|".join(map(re.escape, UNITS))
 _COUNTED: Final = "[个個位名只隻条本张張件次天块杯瓶把间家台辆座岁周种遍人米倍万千秒]|小时|分钟|公里|公斤|年(?!级)|点(?!\\d)"
 """Of these there are 两, not 二."""
 _MONEY: Final = "".join(MONEY)
+_SIGNS: Final = {sign: written.replace("/", "⁄") for sign, written in FRACTIONS.items()}
+"""The slash tells what was one sign from a date."""
+_MEASURED: Final = re.compile(
+    r" ?(?:[大小茶汤湯]?[匙杯勺]|[碗瓶斤磅倍秒]|小[时時]|分[钟鐘]|公[里斤升尺]|英[里寸尺]|[厘毫千][米克升]|[个個](?![人别別性体體展])|"
+    "[天米克升](?=[，。、！？后後内內的]|$))"
+)
+"""Before one of these stands no date."""
+_FRACTION: Final = re.compile(
+    r" ?(?:(?<![\d.,/-])(?P<full>\d{1,6}) )?(?<![\dA-Za-z.,/-])(?P<above>\d{1,3})(?P<slash>[/⁄])(?P<below>\d{1,4})(?![\d/]| ?[日号號])"
+    rf"(?: ?(?P<unit>{_UNIT})(?![A-Za-z]))?"
+)
 
 
 def cardinal(value: int) -> str:
@@ -65,9 +76,13 @@ def _word_number(found: re.Match[str]) -> str:
 
 def _word_fraction(found: re.Match[str]) -> str:
     above, below = int(found["above"]), int(found["below"])
-    if below not in PARTED or above >= below:
+    dated = above <= 12 and below <= 31
+    season = below == above + 1
+    sure = found["slash"] == "⁄" or found["unit"] or _MEASURED.match(found.string, found.end()) or (not dated and not season)
+    part = found.string.startswith("的", found.end()) and below <= 10  # 5/12的 is said of a day, too
+    if below not in PARTED or above >= below or not (sure or part):
         return found[0]
-    return f"{cardinal(int(found['full'])) + '又' if found['full'] else ''}{cardinal(below)}分之{cardinal(above)}"
+    return f"{cardinal(int(found['full'])) + '又' if found['full'] else ''}{cardinal(below)}分之{cardinal(above)}{UNITS.get(found['unit'], '')}"
 
 
 _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
@@ -76,7 +91,7 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (re.compile(r"(?<![\d.,])(?:1[3-9]\d{9}|0\d{2,3}-?\d{7,8})(?![\d.,]\d|\d|[元美人])"), lambda found: figures(found[0].replace("-", ""))),
     (re.compile(r"第 ?(\d{1,4})/(\d{1,4}) ?([页頁章节節回部卷集幕册篇])"), r"第\1\3，共\2\3"),
     (re.compile(r"([页頁]码?[:：]? ?)(\d{1,4})/(\d{1,4})(?![\d/])"), r"\1\2，共\3页"),
-    (re.compile(r" ?(?:(?<![\d.,/-])(?P<full>\d{1,6}) )?(?<![\dA-Za-z.,/-])(?P<above>\d{1,3})/(?P<below>\d{1,4})(?![\d/]| ?[日号號])"), _word_fraction),
+    (_FRACTION, _word_fraction),
     (re.compile(rf"(?<![\d.,:：第/-])2(?= ?(?:{_COUNTED}))"), lambda _: "两"),
     (re.compile(r"(?<![\d.:])(\d{1,2})[:：]([0-5]\d)(?![\d:])"), lambda found: _word_clock(int(found[1]), int(found[2]))),
     (re.compile(rf"{_NUMBER} ?[%％]"), lambda found: f"百分之{_word_number(found)}"),
@@ -93,7 +108,7 @@ def _word_clock(hour: int, minute: int) -> str:
 
 def write_chinese(text: str) -> str:
     """Return a text with its figures and signs in Chinese words."""
-    text = text.translate(FRACTIONS)
+    text = text.translate(_SIGNS)
     for pattern, said in _RULES:
         text = pattern.sub(said, text)
     return text
