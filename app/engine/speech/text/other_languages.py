@@ -17,8 +17,12 @@ Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 LIMIT: Final = 10**12
 """A longer number is read figure by figure."""
 _DECIMALS: Final = {"1/2": "5", "1/4": "25", "3/4": "75"}
-_FEMININE: Final = re.compile(r" \w{1,30}as?\b")
-"""Half of something is called otherwise before such a noun in Spanish, Portuguese and Italian."""
+_FEMININE: Final = re.compile(
+    r" (?:horas?|tazas?|cucharad(?:it)?as?|libras?|docenas?|páginas?|cebollas?|botellas?|manzanas?|naranjas?|pizzas?|copas?|semanas?|jornadas?|xícaras?|"
+    r"colher(?:es)?|dúzias?|garrafas?|maçãs?|cebolas?|laranjas?|tazza|ora|pagina|dozzina|cipolla|mela|arancia|bottiglia|giornata)\b",
+    re.IGNORECASE,
+)
+"""Half of one of these is called otherwise in Spanish, Portuguese and Italian. An ending does not tell: día and problema are masculine."""
 _WHOLE: Final = r"\d{1,3}(?:[. \u00a0\u202f']\d{3}){1,5}+(?![\d.]\d)|\d{1,40}+"
 _PARTED: Final = rf"(?P<whole>{_WHOLE})(?:[,.](?P<part>\d{{1,20}}+))?+"
 _AMOUNT: Final = rf"(?<![\w.,])(?P<minus>-)?{_PARTED}"

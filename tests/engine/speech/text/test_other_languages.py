@@ -70,6 +70,8 @@ def test_numbers(language: str) -> None:
         ("es", "Página 1/2, capítulo 3/4, 2 1/2 horas, 1/2 vaso", "Página uno de dos, capítulo tres de cuatro, dos y media horas, medio vaso"),
         ("it", "pagina 1/2, capitoli 3/4, 2 1/2, 1/2 tazza", "pagina uno di due, capitoli tre e quattro, due e mezzo, mezza tazza"),
         ("pt", "página 1/2, capítulo 3/4, 2 1/2, 1/2 hora", "página um de dois, capítulo três de quatro, dois e meio, meia hora"),
+        ("es", "1/2 día, 1/2 para ti, 1/2 cucharadita", "medio día, medio para ti, media cucharadita"),
+        ("pt", "1/2 dia, 1/2 colher", "meio dia, meia colher"), ("it", "1/2 problema, 1/2 ora", "mezzo problema, mezza ora"),
         ("ko", "12 kg", "12 kg"),
     ],
 )  # fmt: skip
