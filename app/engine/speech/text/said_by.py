@@ -163,11 +163,11 @@ def _name_in(language: str, lines: list[str]) -> list[list[_Speech]]:
                 each.name = read_clauses(language, each.before, each.after, known, each.told)
         known = list_known(language, {each.name for each in chain(*speeches) if each.name})
     _join(speeches)
-    for line in speeches:
-        for each in line[:1]:
+    for line, said in zip(lines, speeches, strict=True):
+        for each in said[:1]:
             if each.name is None and each.free:
-                each.name = read_gesture(language, each.before, each.after, known)
-        _share(language, line, known)
+                each.name = read_gesture(language, each.before, line[each.begin : each.end], each.after, known)
+        _share(language, said, known)
     _join(speeches)
     return speeches
 

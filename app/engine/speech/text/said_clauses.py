@@ -94,9 +94,9 @@ def split_name(name: str) -> list[str]:
     return [*chinese.groups()] if chinese is not None else name.split()
 
 
-def read_gesture(language: str, before: str, after: str, known: Collection[str]) -> str | None:
+def read_gesture(language: str, before: str, quote: str, after: str, known: Collection[str]) -> str | None:
     """Return who says a quote by the sentence before it, in which this one smiles or nods: Anna smiled. “Yes.” None where somebody else is in it, or
-    begins the sentence behind the quote."""
+    begins the sentence behind the quote, or where the quote calls this one: Anna nodded. “Yes, Anna?”"""
     if language not in SAYINGS:
         return None
     row, told = SAYINGS[language], WORD.findall(before.rstrip("".join(STOPS) + " "))
@@ -107,6 +107,8 @@ def read_gesture(language: str, before: str, after: str, known: Collection[str])
     if name not in known or not {*words[gesture : gesture + 1]} & GESTURES[language] or len(rest) > GESTURE_MOST:
         return None
     if words[gesture] in BODILY and BODY.isdisjoint(rest):
+        return None
+    if not {*WORD.findall(quote)}.isdisjoint({*name.split()} & {*known}):
         return None
     others = CLAUSES | row.pronouns | row.ands | row.verbs | GESTURES[language] | {","}
     follows = WORD.findall(after)[:1]

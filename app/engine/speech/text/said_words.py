@@ -160,32 +160,32 @@ SAYINGS: Final = {
 }  # fmt: skip
 GESTURES: Final = {
     "en": word_set(
-        "smiled smiles nodded nods shrugged shrugs frowned frowns grinned grins laughed laughs chuckled giggled sighed sighs winked blinked coughed sniffed "
-        "snorted yawned smirked scowled shook shakes cleared rolled raised crossed folded rubbed scratched"
+        "smiled smiles nodded nods shrugged shrugs frowned frowns grinned grins laughed laughs chuckled giggled sighed sighs winked blinked snorted "
+        "smirked scowled shook shakes cleared rolled raised crossed folded rubbed scratched"
     ),
     "de": word_set(
         "lächelte lächelt nickte nickt grinste grinst lachte lacht seufzte seufzt schüttelte schüttelt zuckte zuckt runzelte kicherte schmunzelte räusperte "
-        "zwinkerte blinzelte schluckte hüstelte hustete schnaubte gähnte verdrehte verschränkte"
+        "zwinkerte blinzelte schluckte schnaubte verdrehte verschränkte"
     ),
-    "fr": word_set("sourit hocha haussa secoua soupira rit ricana acquiesça opina fronça toussa"),
-    "es": word_set("sonrió asintió suspiró encogió rió frunció carraspeó tosió bostezó parpadeó"),
-    "it": word_set("sorrise annuì sospirò rise scosse scrollò aggrottò tossì sbuffò ammiccò"),
-    "pt": word_set("sorriu assentiu suspirou riu abanou balançou encolheu franziu tossiu pigarreou bocejou piscou"),
+    "fr": word_set("sourit hocha haussa secoua soupira rit ricana acquiesça opina fronça"),
+    "es": word_set("sonrió asintió suspiró encogió rió frunció carraspeó parpadeó"),
+    "it": word_set("sorrise annuì sospirò rise scosse scrollò aggrottò sbuffò ammiccò"),
+    "pt": word_set("sorriu assentiu suspirou riu abanou balançou encolheu franziu pigarreou piscou"),
     "ru": word_set(
         "улыбнулся улыбнулась кивнул кивнула вздохнул вздохнула пожал пожала покачал покачала засмеялся засмеялась усмехнулся усмехнулась"
         " нахмурился нахмурилась"
     ),
 }
-"""Whoever does this and says something in the same paragraph is one person; who knocks or waits may be answered."""
+"""Whoever does this and says something in the same paragraph is one person; who knocks, waits, coughs or yawns may be answered."""
 BODILY: Final = word_set(
     "shook shakes cleared rolled raised crossed folded rubbed scratched schüttelte schüttelt zuckte zuckt runzelte verdrehte verschränkte hocha haussa secoua "
     "fronça encogió frunció scosse scrollò aggrottò abanou balançou encolheu franziu пожал пожала покачал покачала"
 )
 BODY: Final = word_set(
-    "head eyes throat arms shoulders brow brows eyebrow eyebrows nose chin hand kopf achseln schultern augen stirn brauen arme nase tête épaules sourcils "
+    "head eyes throat arms shoulders brow brows eyebrow eyebrows nose chin kopf achseln schultern augen stirn brauen arme nase tête épaules sourcils "
     "cabeza hombros ceño testa spalle fronte cabeça ombros плечами головой"
 )
-"""These of them are gestures only with a part of one's own body."""
+"""These of them are gestures only with a part of one's own body; who raises a hand may be asked."""
 CLAUSES: Final = word_set(
     "as when while until till but though because als während bis doch aber denn weil quand comme lorsque tandis mais cuando mientras como pero quando mentre "
     "come ma enquanto mas когда пока но как"

@@ -164,6 +164,9 @@ def test_a_chinese_given_name_is_the_only_full_one_that_ends_so(told: str, answe
         "Anna nodded to whoever stood there at the open door. “Hello!”",
         "Anna’s brother nodded. “Hello!”",
         "Carl nodded. “Hello!”",
+        "Anna nodded. “Hello, Anna!”",
+        "Anna raised her hand. “Hello?”",
+        "Anna coughed. “Hello! Bless you!”",
         "“Well?” asked Ben. Anna smiled. “Hello!”",
     ],
 )
