@@ -34,8 +34,15 @@ NOTE: Final = 0.95
 _RAISED: Final = re.compile(rf"{RAISED}([^{LOWERED}]{{1,3}}){LOWERED}|([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{{1,3}})")
 _NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\s*+(?=[^\W\d_]|[\"'(\u2018\u201c])")
 _AFTER_SIGN: Final = frozenset(".,;:!?)]\u201d\u2019\"'\u2026\u00bb")
-"""What is raised behind one of these is the sign of a note; behind a letter it may be a power."""
+"""No blank goes before these where they follow a raised sign."""
+_POWER_BEHIND: Final = re.compile(
+    r"(?:[)\]]|(?<!\d)\d{1,3}|(?<![A-Za-z\u00c0-\u024f'\u2019])(?:[A-Za-z]|[cdkmn\u00b5\u03bc]m|mc|ft|in|yd|mi)|(?<![\u0370-\u03ff])[\u0370-\u03ff])\s?$"
+)
+"""What is raised behind a bracket, a short number, a letter or a unit may be a power, as in mc\u00b2 and 20 m\u00b2."""
+_TEXT_AHEAD: Final = re.compile(r"\s?[/\u2044]|[A-Za-z\u00c0-\u04ff]")
+"""What is raised before one of these is text: half a fraction, as in 1/2, the number of an element or of a verse."""
 _ENDS: Final = (".", "!", "?", '"', "\u201d", "\u2019")
+_NOTE_ENDS: Final = (*_ENDS, ")", "]", "\u2026", "\u00bb", "\u203a", "\u201c", *"\u3002\uff01\uff1f\u300d\u300f\uff09", *"0123456789")
 _HYPHENS: Final = ("-", "\u2010", "\u00ad")
 _LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _ROMAN: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -120,7 +127,8 @@ def _is_raised(sign: PrintedLine, line: PrintedLine) -> bool:
 
 
 def _drop_notes(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
-    """Leave out the notes at the foot of pages, in smaller letters, each with the sign that is raised in the page's text, and the raised signs."""
+    """Leave out the notes at the foot of pages, in smaller letters, each with the sign that is raised in the page's text, and the raised signs. Where
+    anything tells against notes, as in a list, all stays: a note that is read aloud does less harm than a text that is lost."""
     body = _find_body(line for page in pages for line in page)
     kept: list[list[PrintedLine]] = []
     goes_on = False
@@ -129,15 +137,18 @@ def _drop_notes(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine
         foot = next((place for place in range(len(page), 0, -1) if page[place - 1].size > NOTE * body), 0)
         text, notes = page[:foot], page[foot:]
         lowest = min((line.low for line in text), default=0.0)
-        raised = {_read_sign(found) for line in text for found in _RAISED.finditer(line.text)}
+        raised = [_read_sign(found) for line in text for found in _RAISED.finditer(line.text) if _may_lead_to_note(found)]
         begins = [_read_sign(found) if (found := _NOTE.match(line.text)) else "" for line in notes]
-        first = 0 if goes_on else next((place for place, sign in enumerate(begins) if sign in raised), len(notes))
-        if first < len(notes) and all(line.low < lowest for line in notes[first:]):
-            goes_on = not notes[-1].text.endswith(_ENDS)
-            signs, notes = {*begins[first:]}, notes[:first]
+        first = begun = next((place for place, sign in enumerate(begins) if sign in raised), len(notes))
+        while 0 < begun < len(notes) and notes[begun - 1].size == notes[first].size:
+            begun -= 1
+        signs, below = begins[begun:], notes[begun:]
+        if (begun == first or goes_on) and _count_as_notes(signs, raised) and all(line.low < lowest for line in below):
+            goes_on = not notes[-1].text.endswith(_NOTE_ENDS)
+            text = (*text, *notes[:begun])
         else:
-            goes_on, signs = False, set()
-        kept.append([replace(line, text=_without_signs(line.text, signs)) for line in (*text, *notes)])
+            goes_on, text, signs = False, page, []
+        kept.append([replace(line, text=_without_signs(line.text, signs)) for line in text])
     return [[line for line in page if line.text] for page in kept]
 
 
@@ -146,10 +157,23 @@ def _read_sign(found: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", next(filter(None, found.groups())))
 
 
+def _may_lead_to_note(found: re.Match[str]) -> bool:
+    return not (_POWER_BEHIND.search(found.string[: found.start()]) or _TEXT_AHEAD.match(found.string, found.end()))
+
+
+def _count_as_notes(begins: Sequence[str], raised: Sequence[str]) -> bool:
+    """Tell whether lines begin with the signs of notes: numbers count by one, and none goes on without a raised sign, as those of a list do."""
+    signs = [sign for sign in begins if sign in raised]
+    numbers = [int(sign) for sign in signs if sign.isdecimal()]
+    in_row = all(after == before + 1 for before, after in pairwise(numbers)) and not (numbers and str(numbers[-1] + 1) in begins)
+    return bool(signs) and in_row and all(begins.count(sign) <= raised.count(sign) for sign in signs)
+
+
 def _without_signs(text: str, signs: Collection[str]) -> str:
+    """Return the text without those raised signs whose notes are left out; the others are text."""
+
     def drop(found: re.Match[str]) -> str:
-        behind = found.string[found.start() - 1 : found.start()]
-        return "" if _read_sign(found) in signs or behind in _AFTER_SIGN else next(filter(None, found.groups()))
+        return "" if _read_sign(found) in signs and _may_lead_to_note(found) else next(filter(None, found.groups()))
 
     return _RAISED.sub(drop, text).strip()
 

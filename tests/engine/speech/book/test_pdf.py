@@ -104,7 +104,7 @@ def print_notes(*notes: str, sign: PrintedAt | None = None) -> list[list[Printed
         ("the sea\ue000*\ue001 of", ["* \u201cA sea.\u201d"], "the sea of"),
         ("the sea\u00b9 of", ["\ue0001\ue001 A sea."], "the sea of"),
         ("\u6d77\ue000\u2460\ue001", ["\u2460\u6d77\u3002"], "\u6d77"),
-        ("20 m\u00b2 of it, x\ue0003\ue001 and the sea.\ue0007\ue001 It", [], "20 m\u00b2 of it, x3 and the sea. It"),
+        ("20 m\u00b2 of it, x\ue0003\ue001 and the sea.\ue0007\ue001 It", [], "20 m\u00b2 of it, x3 and the sea.7 It"),
     ],
 )
 def test_notes_at_the_foot_of_a_page_break_no_sentence(sea: str, notes: list[str], said: str) -> None:
@@ -123,12 +123,59 @@ def test_small_letters_at_the_foot_that_no_sign_leads_to_stay() -> None:
     assert "1 A sea." in " ".join(gather(flow(lay(above), []))), "it stands within the text"
 
 
+@pytest.mark.parametrize(
+    "words", ["so E = mc\u00b2 is", "on 20 m\ue0002\ue001 of", "by (a+b)\u00b2 is", "add \ue0001\ue001/2 cup", "the sea.\u00b9 It"]
+)
+def test_a_small_list_at_the_foot_is_no_row_of_notes(words: str) -> None:
+    pages = print_notes("1. Take the eggs.", "2. Beat them.", "3. Wait.")
+    pages[0][3] = (words, 11, 72, 658)
+    text = " ".join(gather(flow(lay(pages), [])))
+    assert all(step in text for step in ("Take the eggs.", "Beat them.", "Wait."))
+    assert words.replace("\ue000", "").replace("\ue001", "") in text
+
+
+@pytest.mark.parametrize(("size", "stays"), [(8, True), (9, False)])
+def test_small_letters_above_the_first_note_stay_and_keep_those_alike(size: float, stays: bool) -> None:
+    pages = print_notes("", "1 A sea.")
+    pages[0][3], pages[0][-2] = ("the sea.\ue0001\ue001 It", 11, 72, 658), ("O wild west wind,", size, 72, 60)
+    text = " ".join(gather(flow(lay(pages), [])))
+    assert "O wild west wind," in text and ("A sea." in text) == stays
+
+
+@pytest.mark.parametrize(
+    "words", ["by (a+b)\u00b2 is", "on 20 m\u00b2 of", "of 12\u00b2 is", "add \ue0002\ue001/3 cup", "of ,\ue0002\ue001H and"]
+)
+def test_powers_and_fractions_stay_beside_notes(words: str) -> None:
+    pages = print_notes("1 A sea.", "2 A lake.")
+    pages[0][3], pages[0][5] = ("the sea.\ue0001\ue001 It", 11, 72, 658), ("the lake\ue0002\ue001 and", 11, 72, 630)
+    pages[0][7] = (words, 11, 72, 602)
+    text = " ".join(gather(flow(lay(pages), [])))
+    assert "A sea" not in text and "A lake" not in text and "the lake and" in text
+    assert words.replace("\ue000", "").replace("\ue001", "") in text
+
+
 def test_a_note_that_goes_on_under_the_next_page_is_left_out_whole() -> None:
     pages = print_notes("1 A sea that lies")
-    pages[0][3] = ("the sea.\ue0001\ue001 It", 11, 72, 658)
-    pages[1] += [("in the north.", 8, 72, 60)]
+    pages[0][3], pages[1][3] = ("the sea.\ue0001\ue001 It", 11, 72, 658), ("the lake.\ue0002\ue001 It", 11, 72, 658)
+    pages[1] += [("in the north.", 8, 72, 60), ("2 A lake.", 8, 72, 50)]
     text = " ".join(gather(flow(lay(pages), [])))
-    assert "A sea" not in text and "in the north" not in text and "where the ferry lay" in text
+    assert "A sea" not in text and "in the north" not in text and "A lake" not in text and "where the ferry lay" in text
+
+
+@pytest.mark.parametrize(
+    ("note", "small"),
+    [
+        ("1 A sea that lies", [("Dear Anna,", 8), ("the sea is cold.", 8)]),
+        ("1 A sea that lies", [("Dear Anna,", 9), ("2 A lake.", 8)]),
+        *((f"1 A sea{end}", [("Dear Anna,", 8), ("2 A lake.", 8)]) for end in (")", "]", "\u2026", "\u00bb", " 12")),
+    ],
+)
+def test_small_letters_that_are_no_rest_of_a_note_stay(note: str, small: list[tuple[str, float]]) -> None:
+    pages = print_notes(note)
+    pages[0][3], pages[1][3] = ("the sea.\ue0001\ue001 It", 11, 72, 658), ("the lake.\ue0002\ue001 It", 11, 72, 658)
+    pages[1] += [(words, size, 72, 60 - 10 * place) for place, (words, size) in enumerate(small)]
+    text = " ".join(gather(flow(lay(pages), [])))
+    assert "A sea" not in text and small[0][0] in text
 
 
 @pytest.mark.parametrize("up", [3, 6])
