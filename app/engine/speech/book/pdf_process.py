@@ -16,6 +16,8 @@ RAISED, LOWERED = "\ue000", "\ue001"
 """Small raised signs, as the number of a note, stand between these."""
 _OWN: Final = str.maketrans(dict.fromkeys((RAISED, LOWERED)))
 SIGN: Final = re.compile(r"(\d{1,3}|[*\u2020\u2021\u00a7]{1,3}|[\u2460-\u2473])")
+_SET_OFF: Final = re.compile(r"[\s.,;:!?)\]\u2026\u00bb\u201d\u2019\"'\u2013\u2014\u3001\u3002\uff0c]|$")
+"""Where one of these follows a raised sign, it belongs to the word before it; else it may be half a fraction, or the number of a verse."""
 SMALLER: Final = 0.8
 """A raised sign is smaller than its line by this factor."""
 Line = tuple[str, float, float, float]
@@ -84,11 +86,15 @@ def _join(bits: list[Line]) -> Line:
     """Return the line that these make, with the size and place of most of its letters."""
     _, size, _, base = max(bits, key=lambda each: len(each[0].strip()))
     words = list[str]()
-    for bit, own, _, low in bits:
+    bits = [each for each in bits if each[0]]
+    for (bit, own, _, low), after in zip(bits, [*(bit for bit, *_ in bits[1:]), ""], strict=True):
         sign = SIGN.fullmatch(bit.strip()) if own < SMALLER * size and low > base else None
-        if sign and words:
-            words[-1] = words[-1].rstrip()
-        words.append(f"{RAISED}{sign[1]}{LOWERED}{bit[len(bit.rstrip()) :]}" if sign else bit)
+        if sign:
+            before, behind = bit[: len(bit) - len(bit.lstrip())], bit[len(bit.rstrip()) :]
+            if words and _SET_OFF.match(behind + after):
+                before, words[-1] = "", words[-1].rstrip()
+            bit = f"{before}{RAISED}{sign[1]}{LOWERED}{behind}"
+        words.append(bit)
     return _CONTROLS.sub("", "".join(words)).strip(), round(size, 1), round(bits[0][2], 1), round(base, 1)
 
 

@@ -190,6 +190,26 @@ def test_raised_signs_are_known_however_they_are_printed(up: int, tmp_path: Path
     assert "where the ferry, at last lay" in chapter.text and "A sea" not in chapter.text
 
 
+@pytest.mark.parametrize("before", ["{} ", "{}"])
+@pytest.mark.parametrize(
+    ("word", "sign", "after", "said"),
+    [
+        ("Add", "1", "/2 cup", "Add 1/2 cup"),
+        ("By the", "14", "C method", "By the 14C method"),
+        ("light", "4", "and God", "light 4and God"),
+        ("the sea", "4", " of", "the sea4 of"),
+        ("the sea", "4", ", of", "the sea4, of"),
+        ("the sea", "4", "", "the sea4"),
+    ],
+)
+def test_a_blank_before_a_raised_sign_goes_only_where_the_sign_ends_a_word(
+    before: str, word: str, sign: str, after: str, said: str, tmp_path: Path
+) -> None:
+    line: list[PrintedAt] = [(before.format(word), 11, 72, 500), (sign, 6, 120, 503), (after, 11, 120 + 3 * len(sign), 500)]
+    (chapter,) = read_book(save_pdf(tmp_path / "x", [[each for each in line if each[0]]]), "x.pdf").chapters
+    assert chapter.text == said
+
+
 def test_numbers_that_are_text_stay() -> None:
     pages = [[("1", 14, 300, 740), *page[:-1]] if place == 0 else page for place, page in enumerate(set_pages([SHORE, "1984", SHORE]))]
     said = " ".join(gather(flow(lay(pages), [Entry(1, "One", 0, None)])))
