@@ -61,7 +61,7 @@ def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:
                 )
             )
         whole = len(chapter.title) <= TITLE_MOST  # else its end is said by the text alone
-        pieces = _split(_without_title(text, chapter.title) if whole else text) if text else ()
+        pieces = _split(without_title(text, chapter.title) if whole else text) if text else ()
         for number, piece in enumerate(pieces, 1):
             title = f"{chapter.title[:TITLE_MOST]} ({number})" if number > 1 and chapter.title else chapter.title
             kept.append(Chapter(_in_one_line(title), piece))
@@ -94,7 +94,7 @@ def _in_one_line(words: str) -> str:
     return clean_words(" ".join(words.split()))[:TITLE_MOST].strip()
 
 
-def _without_title(text: str, title: str) -> str:
+def without_title(text: str, title: str) -> str:
     """A chapter that begins with its own title, in one line or over several, says it once."""
     wanted, lines = _plain(title), text.split("\n")
     begun = ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.engine.speech.book.book import TITLE_MOST, Book, Chapter, finish_book
+from app.engine.speech.book.book import TITLE_MOST, Book, Chapter, finish_book, without_title
 from app.engine.speech.text.chapter_names import CHAPTER
 
 
@@ -21,6 +22,10 @@ class Line:
 _CONTENTS: Final = frozenset(
     ("contents", "inhalt", "inhaltsverzeichnis", "sommaire", "\u00edndice", "indice", "\u76ee\u5f55", "\u76ee\u6b21")
 )
+_SUBTITLE: Final = re.compile(r"\s*[:;.(\u2013\u2014\uff1a]|\s-\s|,?\s+by\s|$")
+"""The book's title as a heading ends before one of these; "Emma's Childhood" is a heading of its own in Emma."""
+LAST: Final = 4
+"""A text may begin with so many of the headings before it."""
 NOTHING_TOLD: Final = Book(())
 
 
@@ -31,9 +36,13 @@ def cut_at_headings(lines: list[Line], told: Book = NOTHING_TOLD) -> Book:
     level = next((each for each in sorted(counts) if counts[each] > 1), min(counts, default=0))
     title = next((line.text for line in lines if 0 < line.level < level and line.text and not CHAPTER.fullmatch(line.text)), "")
     book = replace(told, title=told.title or title)
-    name = book.title.casefold()
-    titled = (each for each in _list_sections(lines, level) if each.texts or not (name and each.title.casefold().startswith(name)))
+    titled = (each for each in _list_sections(lines, level) if each.texts or not _is_title(each.title, book.title))
     return finish_book(book, _list_chapters([*titled]))
+
+
+def _is_title(heading: str, title: str) -> bool:
+    heading, title = heading.casefold(), title.casefold()
+    return bool(title) and heading.startswith(title) and _SUBTITLE.match(heading, len(title)) is not None
 
 
 @dataclass(slots=True)
@@ -85,7 +94,10 @@ def _bare(title: str) -> str:
 
 
 def _join(titles: list[str], text: str) -> Iterator[Chapter]:
-    """Yield a chapter with all these titles; before it, those for which one line has no room."""
+    """Yield a chapter with all these titles; before it, those for which one line has no room. Where its text begins with the last of them, they are
+    said once."""
+    begun = (without_title(text, " ".join(titles[place:])) for place in range(max(1, len(titles) - LAST), len(titles)))
+    text = next((each for each in begun if each != text), text)
     joined = ""
     for title in titles:
         if joined and len(joined) + len(title) + len(". ") > TITLE_MOST:

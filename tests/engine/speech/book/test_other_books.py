@@ -145,6 +145,30 @@ def test_headings_without_a_text_are_said_with_the_next(words: str, titles: list
     assert [each.title for each in read(tmp_path, words).chapters] == titles
 
 
+@pytest.mark.parametrize("heading", ["Chapter 1", "Part One\n\nCHAPTER 1", "Chapter 1\n\nThe Wind"])
+def test_a_text_that_begins_with_the_last_of_joined_headings_says_them_once(heading: str, tmp_path: Path) -> None:
+    marked = "\n\n".join(f"# {each}" for each in ("Part One", "Chapter 1", *(["The Wind"] if "Wind" in heading else [])))
+    (first, second) = read(tmp_path, f"{marked}\n\n{heading}\n\nIt left.\n\n# Chapter 2\n\nChapter 2\n\nChapter 2\n\nIt came.").chapters
+    assert (first.title.startswith("Part One. Chapter 1"), first.text, second.text) == (True, "It left.", "Chapter 2\n\nIt came.")
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("Emma's Childhood", "Emma's Childhood. One"),
+        ("Emmanuel", "Emmanuel. One"),
+        ("Emma-Jane", "Emma-Jane. One"),
+        ("EMMA", "One"),
+        ("Emma: A Novel", "One"),
+        ("Emma \u2013 A Novel", "One"),
+        ("Emma by Jane Austen", "One"),
+    ],
+)
+def test_only_the_books_title_itself_is_no_heading(heading: str, title: str, tmp_path: Path) -> None:
+    book = read(tmp_path, f"---\ntitle: Emma\n---\n# {heading}\n\n## One\n\nIt left.\n\n## Two\n\nIt came.")
+    assert [each.title for each in book.chapters] == [title, "Two"]
+
+
 def test_in_chinese_no_blank_line_is_needed(tmp_path: Path) -> None:
     words = "第一章渡轮\n\u3000\u3000风来了\u3002\n第二章\n\u3000\u3000第一部电影\n\u3000\u3000下雨了\u3002"
     assert [(each.title, len(each.text.split("\n"))) for each in read(tmp_path, words).chapters] == [("第一章渡轮", 1), ("第二章", 2)]
