@@ -57,6 +57,25 @@ def test_a_style_is_saved_and_put_around_the_prompt(page: Page, opened: tuple[De
     assert opened[0].settings.get("styles") == {"Ink": {"prompt": "ink drawing of {prompt}, on paper", "negative": "colour"}}
 
 
+def test_a_style_goes_around_each_line_of_a_list(page: Page, opened: tuple[Desk, str]) -> None:
+    """Of a list, the first line had what stands before the prompt, and the last what stands behind it."""
+    opened[0].settings.put({"styles": {"Ink": {"prompt": "ink drawing of {prompt}, on paper", "negative": ""}}})
+    page.reload()
+    go(page, "paint")
+    field, styles, note = page.locator("#paint-prompt textarea"), page.get_by_role("combobox", name="Styles"), page.locator(".h-rewritten")
+    field.fill("a fox\n\nan owl")
+    styles.select_option("Ink")
+    expect(field).to_have_value("ink drawing of a fox\n\nan owl, on paper")
+    note.get_by_role("button", name="Around each of the 2 lines instead").click()
+    expect(field).to_have_value("ink drawing of a fox, on paper\nink drawing of an owl, on paper")
+    expect(note.get_by_role("button")).to_have_text(["Undo"])
+    note.get_by_role("button", name="Undo").click()
+    expect(field).to_have_value("a fox\n\nan owl")
+    field.fill("a fox")
+    styles.select_option("Ink")
+    expect(note.get_by_role("button")).to_have_text(["Undo"])
+
+
 def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, str]) -> None:
     go(page, "paint")
     desk, offer = opened[0], page.locator("#h-prompts .h-lines")

@@ -1,7 +1,7 @@
 // Around the prompt: earlier ones by key, styles that are saved, and a list of prompts painted line by line.
 import { behind, buildDescribing } from "./describe.js";
 import { keepUsed, used } from "./drafts.js";
-import { el, onPage, show, text } from "./elements.js";
+import { el, makeButton, onPage, show, text } from "./elements.js";
 import { area, ask, call, live, post } from "./hearth.js";
 import { rewriteAll, write } from "./rewrite.js";
 import { sure } from "./sure.js";
@@ -38,13 +38,16 @@ let /** @type {StyleView[] | null} */ styles = null;
 const act = (name, value) => post(`hearth/styles/${name}`, value);
 const load = async () => ((styles = (await ask("hearth/styles")).styles), draw());
 
-// The prompt in a style's text, and what the style does not want added to what the prompt does not.
+// The prompt in a style's text, and what the style does not want added to what the prompt does not. A list of prompts may have it around each.
 /** @param {StyleView} style */
 function apply({ name, prompt, negative: unwanted }) {
-  const words = box().value.trim(), now = negative()?.value.trim() ?? "";
-  const made = prompt.includes(PLACE) ? prompt.replaceAll(PLACE, () => words) : behind(words, prompt);
+  const words = box().value.trim(), all = lines(), now = negative()?.value.trim() ?? "";
+  const around = (/** @type {string} */ each) => (prompt.includes(PLACE) ? prompt.replaceAll(PLACE, () => each) : behind(each, prompt));
   const without = unwanted && !now.includes(unwanted) ? behind(now, unwanted) : now;
-  rewriteAll({ [FIELD]: made, ...(negative() && without !== now ? { "paint-negative": without } : {}) }, t("styles.used", "The style “{name}” was put around your prompt.", { name }));
+  const note = rewriteAll({ [FIELD]: around(words), ...(negative() && without !== now ? { "paint-negative": without } : {}) }, t("styles.used", "The style “{name}” was put around your prompt.", { name }));
+  if (all.length < 2 || all.length > LINES_MOST) return;
+  const each = makeButton(t("styles.each", "Around each of the {n} {n:line|lines} instead", { n: all.length }), () => (write(FIELD, all.map(around).join("\n")), each.remove()), "h-chip");
+  note.lastElementChild.before(each, " ");
 }
 
 /** @param {HTMLFormElement} form @param {HTMLElement} said */

@@ -54,13 +54,14 @@ const offerBack = (before, said, behind = false) => {
     line.remove();
   });
   redraw();
+  return line;
 };
 
-/** @param {Record<string, string>} words by their fields @param {string} said */
+/** Return the note that says so. @param {Record<string, string>} words by their fields @param {string} said */
 export const rewriteAll = (words, said) => {
   const before = Object.fromEntries(Object.keys(words).map((id) => [id, box(id).value]));
   for (const id of Object.keys(words).reverse()) write(id, words[id]); // the first keeps the focus
-  offerBack(before, said);
+  return offerBack(before, said);
 };
 /** @param {string} id @param {string} words @param {string} said */
 export const rewrite = (id, words, said) => rewriteAll({ [id]: words }, said);
