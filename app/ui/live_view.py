@@ -66,6 +66,7 @@ def owner_view(desk: Desk, person: Person, spoken: Language, with_charts: bool) 
     with _alone("strip"):
         running = desk.keeper.journal.find(state.job) if state.job else None
         answer["strip"]["of_guest"] = running is not None and is_guest(running.owner)
+        answer["strip"]["guest_name"] = desk.jobs.find_nickname(running.owner) if running is not None else ""
         if progress is not None and progress.step is not None and progress.end is None:
             answer["strip"]["eta_s"] = desk.others.estimate_left(state.job, progress.step)
         elsewhere = other_machines.describe_elsewhere(desk.others)

@@ -74,6 +74,7 @@ class Share:
         self._lock = threading.Lock()
         self._open: OpenShare | None = None
         self._public_host = ""
+        desk.jobs.find_nickname = self._find_nickname
 
     def begin(self, hours: float, at_home: bool = False) -> None:
         """Share through a tunnel, or `at_home`: with those in this machine's own network only, and without internet."""
@@ -112,6 +113,11 @@ class Share:
             ended.tunnel.close()
             ended.server.close(verbose=False)
             self._stop_jobs(is_guest)
+
+    def _find_nickname(self, owner: str) -> str:
+        now = self._open
+        logins = [] if now is None else list(now.logins.by_token.values())
+        return next((each.nickname for each in logins if each.person.name == owner), "")
 
     def _stop_jobs(self, of: Callable[[str], bool]) -> None:
         """Stop jobs that nobody can fetch any more; what is finished of them stays on the owner's shelf."""

@@ -187,8 +187,8 @@ def test_the_tabs_title_tells_how_far_the_work_is(page: Page) -> None:
 def test_a_busy_strip_cuts_nothing_off_at_any_width(page: Page) -> None:
     """Between 641 and 1,300 px Details stood outside, or a third line below, where a guest's job ran and others waited."""
     doing = "picture 3 of 8, step 12 of 30, decoding tiles"
-    strip = {"job": "x", "model": "Stable Diffusion XL inpainting, a_checkpoint_v12_final.safetensors", "of_guest": True, "attention": "folded GQA",
-             "doing": doing, "eta_s": 5400}  # fmt: skip
+    strip = {"job": "x", "model": "Stable Diffusion XL inpainting, a_checkpoint_v12_final.safetensors", "of_guest": True,
+             "guest_name": "Wilhelmina Charlotte Ott", "attention": "folded GQA", "doing": doing, "eta_s": 5400}  # fmt: skip
     alter(page, strip=strip, queue=[{"id": "a", "place": 1, "text": "x", "kind": "speech", "facts": ""}])
     expect(page.locator("#h-strip .h-doing")).to_have_text(doing)
     expect(page.locator("#h-strip .h-waiting")).to_be_visible()

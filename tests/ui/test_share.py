@@ -73,6 +73,11 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
         assert press(ada, "speak-go", {"speak-text": "[S1] Hello."}).status_code == 200
         assert desk.keeper.journal.list_waiting()[-1].owner == sharing.view()["guests"][0]["id"]
         assert ada.get("/hearth/live").json()["strip"]["doing"] == "your job is number 1 in the queue"
+        (waiting,) = live_view.owner_view(desk, OWNER, "en", with_charts=False)["queue"]
+        assert waiting["facts"].startswith("by Ada · ") and "Ada" not in ada.get("/hearth/live").text
+        desk.keeper.status.set(job=waiting["id"])
+        assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["strip"]["guest_name"] == "Ada"
+        desk.keeper.status.set(job="")
         assert ada.get("/hearth/live").json()["speech"]["place"] == 1 and "speech" not in eve.get("/hearth/live").json()
         sharing.send_away(sharing.view()["guests"][1]["id"])
         assert eve.get("/hearth/live").status_code == 401 and ada.get("/hearth/live").status_code == 200

@@ -57,6 +57,7 @@ interface StripView {
   chunk: string;
   plan: string;
   of_guest?: boolean;
+  guest_name?: string;
   guest?: boolean;
 }
 

@@ -324,15 +324,15 @@ def shorten_text(request: Request, most: int = 80) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def queue_view(job: Job, model: bool, spoken: Language) -> QueueView:
-    """Show a job in the queue. `model`: whether its model is told, which is the owner's affair."""
+def queue_view(job: Job, model: bool, spoken: Language, maker: str = "") -> QueueView:
+    """Show a job in the queue. `model`: whether its model is told, which is the owner's affair. `maker`: the guest whose it is."""
     request = job.request
     title = translate(word_name(name_model(request.model)), spoken) if model and request.model else ""
     return {
         "id": job.id,
         "text": shorten_text(request),
         "kind": request.kind,
-        "facts": " · ".join(filter(None, [title, *(translate(each, spoken) for each in request.facts)])),
+        "facts": " · ".join(filter(None, [maker, title, *(translate(each, spoken) for each in request.facts)])),
     }
 
 

@@ -18,7 +18,8 @@ from app.base.trouble import QueueFull, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import PartDone
-from app.engine.jobs.owners import household_of
+from app.engine.jobs.journal import Job
+from app.engine.jobs.owners import household_of, is_guest
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Actor, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
@@ -35,7 +36,7 @@ from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
-from app.ui.page.translate import Language
+from app.ui.page.translate import Language, text, translate
 from app.ui.page.view_types.live import QueueView
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
@@ -124,6 +125,8 @@ class JobsDesk:
     """A job is checked and queued under this lock, so that limits hold for requests that arrive at once."""
     split_scripts: dict[str, tuple[ScriptPart, ...]] = field(default_factory=dict)
     """The parts of scripts shown lately are kept by job."""
+    find_nickname: Callable[[str], str] = lambda owner: ""
+    """It tells what a guest is called by, who owns a job; "" for one who gave no name or has left. The share brings it."""
 
     def __post_init__(self) -> None:
         cut = {job.id for job in self.keeper.interrupted}
@@ -477,7 +480,7 @@ class JobsDesk:
         """List the waiting jobs in order; a guest sees only their own."""
         waiting = self.keeper.journal.list_waiting()
         return [
-            {**views.queue_view(job, person.owner, spoken), "place": place + 1}
+            {**self._draw(job, person, spoken), "place": place + 1}
             for place, job in enumerate(waiting)
             if person.owner or job.owner == person.name
         ]
@@ -485,7 +488,18 @@ class JobsDesk:
     def find_running(self, person: Person, spoken: Language) -> QueueView | None:
         """Return what is being made, as the queue shows it above those that wait; a guest sees only their own."""
         job = self.keeper.journal.find(running) if (running := self.keeper.state.job) else None
-        return views.queue_view(job, person.owner, spoken) if job is not None and (person.owner or job.owner == person.name) else None
+        return self._draw(job, person, spoken) if job is not None and (person.owner or job.owner == person.name) else None
+
+    def _draw(self, job: Job, person: Person, spoken: Language) -> QueueView:
+        return views.queue_view(job, person.owner, spoken, self.word_maker(job.owner, spoken) if person.owner else "")
+
+    def word_maker(self, owner: str, spoken: Language) -> str:
+        """Say for the owner which guest makes it or made it; "" for what is the owner's own."""
+        if not is_guest(owner):
+            return ""
+        if name := self.find_nickname(owner):
+            return translate(say("guest.by", "by {name}", name=name), spoken)
+        return text("shelf.guest", "by a guest", spoken)
 
     def queue_actions(self, person: Person) -> dict[str, Callable[[str], None]]:
         """Return what this person may do with a job of theirs, by the names the page uses."""

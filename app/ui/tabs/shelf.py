@@ -25,7 +25,6 @@ from app.base.trouble import Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.gallery import NONE, Marks
 from app.engine.jobs.outward import strip_paths
-from app.engine.jobs.owners import is_guest
 from app.engine.jobs.request import to_json
 from app.engine.jobs.shelf import Search, Shelf
 from app.engine.keeper.made_from import read_request
@@ -347,7 +346,7 @@ def creation_view(desk: Desk, creation: Creation, spoken: Language, earlier: int
         "speed": speed,
         "highest": creation.highest_bytes,
         "created_s": creation.created_s,
-        "maker": text("shelf.guest", "by a guest", spoken) if is_guest(creation.owner) else "",
+        "maker": desk.jobs.word_maker(creation.owner, spoken),
         "machine": machine_text(creation, spoken),
         "named": marks.title,
         "tags": marks.tags,

@@ -70,6 +70,7 @@ class StripView(TypedDict):
     chunk: str
     plan: str
     of_guest: NotRequired[bool]
+    guest_name: NotRequired[str]
     guest: NotRequired[bool]
 
 

@@ -38,7 +38,9 @@ area("#h-strip", (element, { strip }) => {
   }
   button.hidden = !strip.of_guest;
   button.dataset.job = strip.job ?? "";
-  text(button, t("strip.stop-guest", "Stop the guest's job"));
+  const name = strip.guest_name;
+  text(button, name ? t("strip.stop-named", "Stop the job of {name}", { name }) : t("strip.stop-guest", "Stop the guest's job"));
+  button.title = button.textContent; // a long name is cut off
 });
 
 function open() {
