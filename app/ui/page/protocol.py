@@ -219,7 +219,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "be-seen-not",
         "lend-not",
     ),
-    "hearth/upkeep/{act}": ("may-look", "may-not-look", "look", "update", "add", "cancel", "restart"),
+    "hearth/upkeep/{act}": ("may-look", "may-not-look", "look", "update", "add", "cancel", "restart", "back"),
     "hearth/disk/{act}": ("look", "move", "back", "cancel", "one", "delete", "where"),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
