@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -266,7 +267,7 @@ def start_server(
 
 
 def announce(options: LaunchOptions, address: str, password: str) -> None:
-    """Print the address, and the password if one was generated."""
+    """Print the address, the password if one was generated, and on a network the address there and whose password it is."""
     tell(say("open.at", "Hearth is open at {address}", address=address))
     if is_loopback(options.host):
         for variable in (PASSWORD_VARIABLE, KEY_VARIABLE):
@@ -282,6 +283,12 @@ def announce(options: LaunchOptions, address: str, password: str) -> None:
         tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}gradio_api/mcp/"))
     if password:
         tell(say("open.password", "Log in with: {password}", password=password))
+    if is_loopback(options.host):
+        return
+    if options.host in share.EVERYWHERE:
+        there = urlsplit(address)
+        tell(say("open.network", "From other devices: {address}", address=f"{there.scheme}://{share.name_this_machine()}:{there.port}/"))
+    tell(say("open.owners", "Whoever has the password may do all that you may. For guests there is Share, at the top of the page."))
 
 
 def start_sharing(sharing: Share, hours: float) -> None:

@@ -44,6 +44,8 @@ from app.ui.tabs import shelf
 from app.ui.window import Serving, build_guest_window, configure_queue, serve_window
 
 HOURS: Final = (1, 4, 12, 72)
+EVERYWHERE: Final = ("0.0.0.0", "::")
+"""Whoever listens there is found by each of the machine's addresses."""
 OpensTunnel = Callable[[int], OpenTunnel]
 FIREWALLS: Final = {
     "darwin": say("share.firewall-mac", "If macOS asks whether Python may accept incoming connections, allow it."),
@@ -195,9 +197,13 @@ class Share:
         port = server.server_port
         if is_loopback(host):
             return self._open_tunnel(port)
-        everywhere = host in ("0.0.0.0", "::")
-        named = (find_home_address() or find_way_out() or socket.gethostname()) if everywhere else host
+        named = name_this_machine() if host in EVERYWHERE else host
         return OpenTunnel(f"{'https' if self._tls else 'http'}://{named}:{port}/", find_fault=partial(find_move, named))
+
+
+def name_this_machine() -> str:
+    """Return what others in its network find this machine by."""
+    return find_home_address() or find_way_out() or socket.gethostname()
 
 
 def require_home_address() -> str:

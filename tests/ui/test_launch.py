@@ -22,8 +22,8 @@ from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.launcher import failure
 from app.ui import launch as ui_launch
-from app.ui import start_failure
-from app.ui.launch import LaunchOptions, choose_port, launch
+from app.ui import share, start_failure
+from app.ui.launch import LaunchOptions, announce, choose_port, launch
 from app.ui.single_instance import Instance
 from tests.support.denied import denied
 from tests.support.places import TOP
@@ -120,6 +120,20 @@ def test_the_end_does_not_wait_for_what_never_ends(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         child.stdout.close()
+
+
+def test_on_a_network_it_tells_the_address_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A phone has no use for "localhost", and who was told the password was not told that it makes them the owner."""
+    monkeypatch.setattr(share, "find_home_address", lambda: "192.168.1.7")
+    announce(LaunchOptions(home(tmp_path), host="0.0.0.0"), "https://localhost:7123/", "a b c")
+    told = capsys.readouterr().out
+    assert "https://192.168.1.7:7123/" in told and "all that you may" in told
+    announce(LaunchOptions(home(tmp_path), host="192.168.1.8"), "http://192.168.1.8:7123/", "a b c")
+    assert "192.168.1.7" not in (told := capsys.readouterr().out) and "all that you may" in told
+    announce(LaunchOptions(home(tmp_path)), "http://127.0.0.1:7123/", "")
+    assert capsys.readouterr().out.splitlines() == ["Hearth is open at http://127.0.0.1:7123/"]
 
 
 def test_a_stale_lock_is_noticed(tmp_path: Path) -> None:
