@@ -296,11 +296,10 @@ class JobsDesk:
             raise Trouble(
                 say_to_all("parts.other", "Another script was spoken or opened meanwhile, so no part was redone. Look at the list again.")
             )
-        return self.redo_parts([index], person)
+        return self.redo_parts(spoken, [index], person)
 
-    def redo_parts(self, places: Collection[int], person: Person) -> str:
-        """Speak some parts of the last script again, and whole what a stop cut off; the other parts are kept."""
-        spoken = self.find_ended_script(person)
+    def redo_parts(self, spoken: EndedScript | None, places: Collection[int], person: Person) -> str:
+        """Speak some parts of a script again, and whole what a stop cut off; the other parts are kept."""
         if spoken is None or not {part.index for part in spoken.parts}.issuperset(places):
             raise Trouble(say_to_all("speak.nothing-again", "There is no finished part to redo. Speak the script first."))
         require_own(self.keeper.home, spoken.request)

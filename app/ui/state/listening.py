@@ -120,7 +120,7 @@ class Listening:
         wrong = list_wrong(spoken.parts)
         if not wrong:
             return ""
-        job = self.jobs.redo_parts([part.index for part in wrong], person)
+        job = self.jobs.redo_parts(spoken, [part.index for part in wrong], person)
         if not self._wait(job):
             return ""
         task = self._listen(self._require_shown(job, person))

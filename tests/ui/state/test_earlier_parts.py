@@ -18,6 +18,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.ui import routes
 from app.ui.state import guest_limits
 from app.ui.state.desk import Desk
+from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import shelf, speak_view
 from tests.support import light_engine
@@ -104,8 +105,8 @@ def test_a_part_of_a_stopped_script_is_redone_by_the_model_that_spoke_it(tmp_pat
             desk.jobs.redo_part(0, OWNER)
 
 
-def test_a_part_of_a_list_that_is_not_shown_any_more_is_no_part_of_another_script(tmp_path: Path) -> None:
-    """The page had not heard yet of the script that was opened in another tab."""
+def test_a_part_of_a_list_that_is_not_shown_any_more_is_no_part_of_another_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page had not heard yet of the script that was opened in another tab, or it is opened in this moment."""
     with desk_at(tmp_path) as desk:
         shown, _ = speak(desk)
         _, other = speak(desk)
@@ -114,6 +115,10 @@ def test_a_part_of_a_list_that_is_not_shown_any_more_is_no_part_of_another_scrip
             desk.jobs.redo_part(1, OWNER, shown)
         assert not desk.keeper.journal.list_waiting()
         desk.jobs.show_script(shown, OWNER)
+        scripts = iter([desk.jobs.find_ended_script(OWNER)])
+        desk.jobs.open_parts(other, OWNER)
+        later = desk.jobs.find_ended_script(OWNER)
+        monkeypatch.setattr(JobsDesk, "find_ended_script", lambda *asked: next(scripts, later))
         desk.jobs.redo_part(1, OWNER, shown)
         assert str(desk.keeper.folder(shown)) in waiting(desk).keep[0]
 

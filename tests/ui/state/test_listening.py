@@ -111,9 +111,8 @@ class Studio:
     def find_ended_script(self, person: object) -> EndedScript | None:
         return self.spoken
 
-    def redo_parts(self, places: list[int], person: object) -> str:
-        assert self.spoken is not None
-        keep = tuple("" if part.index in places else part.path for part in self.spoken.parts)
+    def redo_parts(self, spoken: EndedScript, places: list[int], person: object) -> str:
+        keep = tuple("" if part.index in places else part.path for part in spoken.parts)
         return self.make(SpeechRequest(TEXT, only_parts=tuple(places), keep=keep))
 
 
@@ -193,6 +192,25 @@ def test_parts_of_another_script_are_neither_heard_nor_given_these_takes(
     assert studio.spoken is other and studio.jobs == 2, "it got no part of the one before"
     assert (find_marks(path) is None) == (after == "2")
     assert "Another script was spoken or opened" in str(listening.find_trouble("1"))
+
+
+def test_parts_are_spoken_again_of_the_script_whose_marks_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another script is opened right after this one was seen to be shown."""
+    studio = Studio(tmp_path, [3, 4])
+    studio.make(SpeechRequest(TEXT))
+    listening = make_listening(studio)
+    listening.listen(OWNER)
+    marked = studio.spoken
+    assert marked is not None
+    path = tmp_path / "other.wav"
+    other = EndedScript(
+        "other", SpeechRequest("[S1] Another."), tuple(PartDone(each, 2, str(path), "[S1] Another.", 1) for each in range(2))
+    )
+    shown = iter([marked] * 2)  # once to find its marks, once before they are spoken again
+    monkeypatch.setattr(studio, "find_ended_script", lambda person: next(shown, other))
+    listening.mend(OWNER)
+    until(lambda: not listening.mending, 45)
+    assert [request.keep for request in studio.asked] == [(), (marked.parts[0].path, "")]
 
 
 def test_nothing_is_spoken_again_without_a_mark(tmp_path: Path) -> None:
