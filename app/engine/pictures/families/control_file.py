@@ -29,7 +29,7 @@ _HINT: Final = "controlnet_cond_embedding."
 _FIRST_ORIGINAL: Final = "input_hint_block.0.weight"
 _SIZES: Final = {f"linear_{place}.{kind}": f"{2 * place - 2}.{kind}" for place in (1, 2) for kind in ("weight", "bias")}
 """These layers of SDXL read the picture's size; the library converts none of them."""
-_FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError)
+_FAULTS: Final = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, ZeroDivisionError, AssertionError)
 """The library raises these for settings and weights that make no control model."""
 
 

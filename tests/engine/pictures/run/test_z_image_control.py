@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,16 @@ def test_what_was_made_for_another_is_refused(folder: Path, controls: dict[str, 
     save_file({name: tensor for name, tensor in tensors.items() if "layers.0.attention.to_k" not in name}, tmp_path / "cut.safetensors")
     with pytest.raises(Trouble):
         load_control(read_control(tmp_path / "cut.safetensors"), wide, torch.float32)
+
+
+def refuse(folder: Path, control: Path, **settings: Any) -> str:
+    """Return what is said of a control model in whose folder these settings stand."""
+    config = tiny.save_z_image_control(folder, control) / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | settings))
+    with pytest.raises(Trouble) as told:
+        load_control(read_control(control), load_painter(folder)[0].pipe.transformer, torch.float32)
+    return told.value.sentence.key
+
+
+def test_a_folder_without_the_first_layer_is_refused(folder: Path, tmp_path: Path) -> None:
+    assert refuse(folder, tmp_path / "control", control_layers_places=[2]) == "control.misfit"
