@@ -133,7 +133,9 @@ def _read(folder: Path, settings: dict[str, Any]) -> Swin2sr | None:
         and 0 < growth <= 8
         and _is_whole(settings.get("image_size", 64), 2 * window, 1024)
         and (settings.get("patch_size", 1), channels, settings.get("num_channels_out") or channels) == (1, 3, 3)
+        and settings.get("resi_connection", "1conv") in ("1conv", "3conv")
         and not settings.get("use_absolute_embeddings")
+        and not settings.get("quantization_config")  # packed weights need what may not be here
     )
     return Swin2sr(folder, scale, width, max(heads), len(depths), sum(depths), growth, window) if fits else None
 

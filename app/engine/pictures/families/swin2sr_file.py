@@ -20,7 +20,7 @@ class Swin2srNet(nn.Module):
     def forward(self, small: torch.Tensor) -> torch.Tensor:
         high, wide = small.shape[-2:]
         whole = small[..., self._mirror(high), :][..., self._mirror(wide)]
-        made: torch.Tensor = self.model(whole).reconstruction
+        made: torch.Tensor = self.model(whole, return_dict=True).reconstruction
         return made[..., : high * self.scale, : wide * self.scale]
 
     def _mirror(self, side: int) -> torch.Tensor:

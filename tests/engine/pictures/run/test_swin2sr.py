@@ -107,6 +107,7 @@ def test_products_count_each_weight_for_each_pixel(tmp_path: Path) -> None:
         ({"upsampler": ""}, "enlarger.upsampler", {"kind": "?"}), ({"model_type": "swinv2"}, "enlarger.folder", {}),
         ({"upscale": 8}, "enlarger.odd", {}), ({"embed_dim": 1 << 20}, "enlarger.odd", {}), ({"window_size": 7}, "enlarger.odd", {}),
         ({"num_heads": [2, 2]}, "enlarger.odd", {}), ({"use_absolute_embeddings": True}, "enlarger.odd", {}), ({"upscale": [2]}, "enlarger.odd", {}),
+        ({"resi_connection": "zzz"}, "enlarger.odd", {}), ({"quantization_config": {"load_in_8bit": True}}, "enlarger.odd", {}),
     ],
 )  # fmt: skip
 def test_other_kinds_are_refused_by_name(tmp_path: Path, wrong: dict[str, Any], key: str, told: dict[str, str]) -> None:
@@ -116,6 +117,13 @@ def test_other_kinds_are_refused_by_name(tmp_path: Path, wrong: dict[str, Any], 
     with pytest.raises(Trouble) as refused:
         read_enlarger(folder)
     assert refused.value.sentence.key == key and told.items() <= dict(refused.value.sentence.values).items()
+
+
+def test_settings_of_how_to_answer_change_nothing(tmp_path: Path) -> None:
+    folder = tiny_swin2sr.write(tmp_path / "net")
+    (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | {"return_dict": False}))
+    net, facts = load_enlarger(folder)
+    assert enlarge(noise(16, 16), 2, net, facts.tiling).size == (32, 32)
 
 
 def test_a_damaged_folder_is_told(tmp_path: Path) -> None:
