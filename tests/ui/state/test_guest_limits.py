@@ -139,7 +139,8 @@ def test_advice_for_the_owner_stands_in_sentences_of_its_own() -> None:
     """So that it can be left out. Whatever else a guest may hear gives none."""
     heard = {key: find_english()[key] for key in (*heard_by_guests(), "prompt.no-words")}
     assert len(heard) > 80
-    assert not {key: english for key, english in heard.items() if ADVICE.search(english)}
+    own = "help.phone.install"  # a guest's phone is the guest's
+    assert not {key: english for key, english in heard.items() if ADVICE.search(english) and key != own}
 
 
 def test_guests_are_spared_the_advice_however_deep_it_stands() -> None:
