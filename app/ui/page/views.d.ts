@@ -244,6 +244,7 @@ interface PictureView {
   rate: string;
   place: number;
   results: PictureResultView[];
+  left: string[];
 }
 
 interface CellView {

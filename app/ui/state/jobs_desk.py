@@ -17,7 +17,7 @@ from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import QueueFull, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation
-from app.engine.jobs.events import PartDone
+from app.engine.jobs.events import PartDone, Stopped
 from app.engine.jobs.journal import Job
 from app.engine.jobs.owners import household_of, is_guest
 from app.engine.jobs.progress import Progress
@@ -234,6 +234,11 @@ class JobsDesk:
             )
         more = say("list.taken-back", "No picture of the list was begun: those that were queued already are taken out again.")
         self.listed = self._begin_all(requests, person, more)
+
+    def list_left(self, job: str) -> list[str]:
+        """List the pictures of this job's list of prompts that were stopped before any of them was made."""
+        progress = {each: self.keeper.get_progress(each) for each in self.listed} if job in self.listed else {}
+        return [each for each, made in progress.items() if isinstance(made.end, Stopped) and not made.parts]
 
     def _begin_all(
         self, requests: Sequence[Request], person: Person, more: Sentence, sources: Sequence[EndedScript | None] = ()

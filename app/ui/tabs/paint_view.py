@@ -114,13 +114,14 @@ def fit_html(
 
 
 def job_view(desk: Desk, job: str, spoken: Language) -> PictureView:
-    """Return a picture job with its place in the queue and its results."""
+    """Return a picture job with its place in the queue, its results and what is left of the list that was stopped with it."""
     progress = desk.keeper.get_progress(job)
     found = results_view(desk, job) if progress.end else []
     return {
         **picture_view(job, progress, spoken, desk.keeper.folder(job) / GUIDE),
         "place": desk.jobs.queue_position(job),
         "results": found,
+        "left": desk.jobs.list_left(job) if isinstance(progress.end, Stopped) else [],
     }
 
 

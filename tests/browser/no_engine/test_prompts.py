@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
+from app.ui.state.person import OWNER
 from tests.support.both_servers import keep_creation
 from tests.support.window import go, shut_out, until_seen
 
@@ -88,6 +90,19 @@ def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, s
     asked = [desk.keeper.journal.get(each).request for each in desk.jobs.listed]
     assert [each.words for each in asked] == ["a grey fox", "a grey owl", "a grey cat"]
     assert len({repr(dataclasses.replace(each, prompt="one")) for each in asked if isinstance(each, PictureRequest)}) == 1
+
+
+def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that was stopped in the middle was gone: what had waited was neither told nor brought back."""
+    desk, resumed = opened[0], list[str]()
+    monkeypatch.setattr(type(desk.jobs), "resume", lambda _, job: resumed.append(job))
+    go(page, "paint")
+    desk.jobs.begin_list([PictureRequest(f"a red {each}") for each in ("fox", "owl", "cat")], OWNER)
+    for job in reversed(desk.jobs.listed):
+        desk.keeper.stop(job)
+    left = page.get_by_role("button", name="Paint the 3 pictures of the list that are left")
+    left.click()
+    until_seen(page, lambda: resumed == [*desk.jobs.listed])
 
 
 def test_pictures_are_put_into_an_album_and_looked_at_by_key(page: Page, opened: tuple[Desk, str]) -> None:

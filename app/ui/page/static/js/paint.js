@@ -65,6 +65,7 @@ area("#h-canvas", (element, { picture, grid }) => {
   const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
   const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
   drawJob(element, { ...picture, said }, picture.rate || closing);
+  drawLeft(element.querySelector(".h-resume"), picture);
   drawActs(element.querySelector(".h-acts"), result);
   const guided = element.querySelector(".h-guided"), map = guided.querySelector("img");
   guided.hidden = !picture.guide;
@@ -83,6 +84,16 @@ area("#h-canvas", (element, { picture, grid }) => {
     thumb.setAttribute("aria-pressed", !shown?.cell && done.indexOf(each) === place);
   });
 });
+
+// Of a list of prompts that was stopped, what was not painted goes on together, after what is left of the picture itself.
+/** @param {any} resume @param {PictureView} picture */
+function drawLeft(resume, { job, left }) {
+  if (!left.length || !live.state.charts) return;
+  const button = resume.firstElementChild, jobs = [...new Set([...(resume.hidden ? [] : [job]), ...left])];
+  resume.hidden = false;
+  button.dataset.job = jobs.join();
+  text(button, t("canvas.left", "Paint the {n} {n:picture|pictures} of the list that {n:is|are} left", { n: jobs.length }));
+}
 
 function showFull() {
   const { results = [] } = live.state.picture ?? {}, { cells = [] } = live.state.grid ?? {}, cell = cells.find(({ result }) => result && result.id === shown?.cell)?.result;

@@ -160,8 +160,10 @@ async function letGo() {
   redraw();
 }
 
-// A stopped job goes on the same way.
-onPage("click", (event) => {
-  const job = event.target.closest?.(".h-resume button")?.dataset.job;
-  if (job) act(job, "go-on").then(soon);
+// A stopped job goes on the same way, and those of a list with it, in their order.
+onPage("click", async (event) => {
+  const jobs = event.target.closest?.(".h-resume button")?.dataset.job;
+  if (!jobs) return;
+  for (const job of jobs.split(",")) await act(job, "go-on");
+  soon();
 });
