@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ import numpy as np
 import psutil
 import pytest
 from PIL import Image
+from starlette.responses import Response
+from starlette.testclient import TestClient
 
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import ShareEnded, Trouble
@@ -26,7 +29,7 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.ui import live_view, routes, share
-from app.ui.access.login import Logins, digest_password
+from app.ui.access.login import LoginRequired, Logins, digest_password
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
@@ -341,6 +344,16 @@ def test_a_guest_finds_the_window_in_chinese(desk: Desk) -> None:
     with shared(desk) as (address, _, _), patient_http.Client(base_url=address) as client:
         page = client.get("/hearth/login", headers={"Accept-Language": "zh-CN"}).text
         assert 'lang="zh-CN"' in page
+
+
+def test_the_door_asks_guests_alone_for_a_name_and_keeps_it() -> None:
+    """The owner was invited and asked for a name of no use; a guest's was gone after a wrong password."""
+    for owner in (True, False):
+        client = TestClient(LoginRequired(Response(), Logins(digest_password("a b c"), owner=owner)))
+        page = client.get("/hearth/login").text
+        assert ("invited" in page, "machine's owner" in html.unescape(page), 'name="name"' in page) == (not owner, owner, not owner)
+        again = client.post("/hearth/login", data={"password": "no", "name": '"Ada"'})
+        assert again.status_code == 401 and ('value="&quot;Ada&quot;"' in again.text) is not owner
 
 
 def test_a_guest_comes_in_by_the_link(desk: Desk) -> None:

@@ -288,7 +288,7 @@ class LoginRequired:
             return self._remember(request, token, RedirectResponse("/", 303))
         chosen = request.query_params.get("language", "")
         if chosen not in languages():
-            return render_page(request, None, ShareEnded.status if self._logins.closed else 200)
+            return render_page(request, None, ShareEnded.status if self._logins.closed else 200, self._logins.owner)
         answer = RedirectResponse(LOGIN_PATH, 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
         return answer
@@ -306,9 +306,9 @@ class LoginRequired:
             token = self._logins.log_in(given.get("password", ""), given.get("name", ""), address)
         except WrongPassword as wrong:
             refused = await self._logins.hold_wrong(address) or wrong
-            return render_page(request, refused.sentence, refused.status)
+            return render_page(request, refused.sentence, refused.status, self._logins.owner, given.get("name", ""))
         except ShareEnded as ended:
-            return render_page(request, ended.sentence, ended.status)
+            return render_page(request, ended.sentence, ended.status, self._logins.owner)
         return self._remember(request, token, JSONResponse({"success": True}) if by_program else RedirectResponse("/", 303))
 
     def _remember(self, request: Request, token: str, answer: Response) -> Response:
@@ -319,7 +319,8 @@ class LoginRequired:
         return answer
 
 
-def render_page(request: Request, trouble: Sentence | None, status: int) -> HTMLResponse:
+def render_page(request: Request, trouble: Sentence | None, status: int, owner: bool, nickname: str = "") -> HTMLResponse:
+    """Draw the form. Guests alone are asked for a name, and keep the one they gave."""
     spoken = language(request)
     alert = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
 
@@ -331,13 +332,20 @@ def render_page(request: Request, trouble: Sentence | None, status: int) -> HTML
         for each, named in languages().items()
         if each != spoken
     )
+    greeting = (
+        word("login.owner", "Log in as this machine's owner.")
+        if owner
+        else word("login.greeting", "You are invited to make speech and pictures here.")
+    )
+    name = f"""<label>{word("login.name", "Your name (optional)")}
+<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname" value="{html.escape(nickname[:NAME_LETTERS])}"></label>"""
     body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
 <meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
-</head><body><main><h1>Hearth</h1><p>{word("login.greeting", "You are invited to make speech and pictures here.")}</p>{alert}
+</head><body><main><h1>Hearth</h1><p>{greeting}</p>{alert}
 <form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}
 <input name="password" type="password" required autofocus autocomplete="current-password"></label>
 <label class="seen" hidden><input type="checkbox">{word("login.show", "Show the password")}</label>
-<label>{word("login.name", "Your name (optional)")}<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname"></label>
+{"" if owner else name}
 <button>{word("login.enter", "Log in")}</button></form><p class="other">{other}</p></main>
 <script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script></body></html>"""
     return HTMLResponse(body, status, {"Cache-Control": "no-store"})
