@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
-from app.base import atomic_write
+from app.base import atomic_write, notices
 from app.base.sentence import say
 from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.creation import Creation
@@ -24,10 +24,11 @@ from app.engine.keeper.own_inputs import require_own
 from app.engine.keeper.project_file import BookRecord
 from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.book.read_book import read_book
+from app.engine.speech.kind import as_script
 from app.engine.speech.sound.audiobook import draw_cover
 from app.engine.speech.text.cast_script import keep_used, list_actors
 from app.engine.speech.text.cast_tags import NARRATOR
-from app.engine.speech.text.said_by import count_quotes, tag_chapter
+from app.engine.speech.text.said_by import count_quotes, drop_tags, tag_chapter
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.voices import settle_voices
 from app.ui.state.jobs_desk import EndedScript, JobsDesk
@@ -124,8 +125,11 @@ class BookDesk:
             )
         if self.voiced:
             asked = self._settle(asked)
-        ticked, requests, sources = zip(*self._plan(asked, scripts), strict=True)
+        kept = [self._keep_edits(job, text) for job, text in zip(self._list_ticked_jobs(), scripts, strict=True)]
+        words = [text if edited is None else edited for edited, text in zip(kept, scripts, strict=True)]
+        ticked, requests, sources = zip(*self._plan(asked, words), strict=True)
         begun = self.jobs.begin_together(requests, OWNER, sources)
+        self._tell_lost([place for place, edited in zip(self.ticked, kept, strict=True) if edited is None])
         if self.book:
             self._remember(dict(zip((key_of(self.book.chapters[place]) for place in ticked), begun, strict=True)))
             places = {**self._list_places(), **dict(zip(begun, ticked, strict=True))}
@@ -136,11 +140,11 @@ class BookDesk:
         """Return what is begun of which chapters, and the script from which each takes parts over. Where one got another voice, their lines alone are
         spoken anew, and a chapter without any stays as it is; what has not changed at all is spoken once more as a whole."""
         seeded = asked if asked.seed is not None else dataclasses.replace(asked, seed=random.randrange(SEED_LIMIT))
-        model, jobs = self.jobs.models.resolve("speech", asked.model, OWNER), [*self._list_jobs()]
+        model = self.jobs.models.resolve("speech", asked.model, OWNER)
         found = list[tuple[int, SpeechRequest, EndedScript | None, SpeechRequest | None]]()
-        for place, text in zip(self.ticked, scripts, strict=True):
-            spoken, words = self._find_ended(jobs[place], text)
-            wanted = keep_used(dataclasses.replace(asked, model=model, text=words))
+        for place, job, text in zip(self.ticked, self._list_ticked_jobs(), scripts, strict=True):
+            spoken = self._find_ended(job)
+            wanted = keep_used(dataclasses.replace(asked, model=model, text=text))
             taken = self.jobs.take_over(spoken, wanted, OWNER) if spoken is not None else None
             found.append((place, keep_used(dataclasses.replace(seeded, text=text)), spoken, taken))
         revoiced = any(spoken and taken and _count(taken) < sum(part.whole for part in spoken.parts) for _, _, spoken, taken in found)
@@ -153,14 +157,36 @@ class BookDesk:
                 plan.append((place, taken, spoken))
         return plan
 
-    def _find_ended(self, job: str, text: str) -> tuple[EndedScript | None, str]:
-        """Return the newest of a chapter that was spoken, and its words: as they were edited since, unless the chapter itself reads otherwise by now."""
-        shelf = self.jobs.keeper.shelf
-        origin = self.jobs.keeper.journal.find(self._find_origin(job)) if job else None
-        made = shelf.find_newest(origin.id) if origin is not None else None
-        spoken = self.jobs.read_ended_script(made.job if made is not None else job)
-        edited = spoken is not None and origin is not None and origin.request.words == text
-        return spoken, spoken.request.text if spoken is not None and edited else text
+    def _find_ended(self, job: str) -> EndedScript | None:
+        """Return the newest of a chapter that was spoken."""
+        made = self.jobs.keeper.shelf.find_newest(self._find_origin(job)) if job else None
+        return self.jobs.read_ended_script(made.job if made is not None else job)
+
+    def _keep_edits(self, job: str, text: str) -> str | None:
+        """Return a chapter's script, `text` as the book gives it now, with the lines that were edited since it was begun. None where somebody gave lines to
+        others by hand, and not to those who have voices now: nobody chose how they would sound."""
+        spoken, known = self._find_ended(job), self.jobs.keeper.journal.find(job) if job else None
+        begun = spoken.request if spoken is not None else as_script(known.request) if known is not None else None
+        if begun is None:
+            return text
+        names = (NARRATOR, *self.speakers)
+        (words, before), (_, now) = drop_tags(begun.text, names), drop_tags(text, names)
+        if before == now:
+            return begun.text
+        guessed = before <= {*names} and self._tag(words, before) == begun.text
+        return self._tag(words, self.voiced) if guessed else None
+
+    def _tell_lost(self, places: Sequence[int]) -> None:
+        chapters = self.book.chapters if self.book and places else ()
+        if chapters:
+            notices.tell(
+                say(
+                    "book.edits-lost",
+                    "What you changed in {chapters} does not fit who has a voice now, so the book's own words are spoken there. "
+                    "What was spoken before stays on the Shelf.",
+                    chapters=tuple(chapters[place].title or chapters[place].text[:60] for place in places),
+                )
+            )
 
     def find_book(self, spoken: Sequence[Creation]) -> tuple[Book | None, dict[int, int]]:
         """Return the book whose chapters all of these are, without its words where it is not open any more, and by number where in it each stands."""
@@ -208,7 +234,14 @@ class BookDesk:
 
     def _write_script(self, chapter: Chapter) -> str:
         """Return a chapter with tags, also where the narrator speaks alone; one that has tags already as it is."""
-        return tag_chapter(chapter.script, self.voiced, self.same) if self.voiced else chapter.script
+        return self._tag(chapter.script, self.voiced)
+
+    def _tag(self, words: str, names: Collection[str]) -> str:
+        return tag_chapter(words, names, self.same) if names else words
+
+    def _list_ticked_jobs(self) -> list[str]:
+        jobs = [*self._list_jobs()]
+        return [jobs[place] for place in self.ticked]
 
     def _list_jobs(self) -> Iterator[str]:
         """Yield which job spoke each chapter, or is to; empty where none did."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from app.base import notices
 from app.base.sentence import say
 from app.base.trouble import BadRequest, DiskFull, QueueFull
 from app.compat.machine.meter import Reading
@@ -186,6 +188,29 @@ def speak_story(desk: Desk, folder: Path) -> tuple[str, ...]:
     return spoken
 
 
+def edit(desk: Desk, job: str, words: str, others: str) -> str:
+    """Have other words spoken in a chapter; return its script."""
+    request = desk.keeper.journal.get(job).request
+    assert isinstance(request, SpeechRequest) and words in request.text
+    desk.jobs.show_script(job, OWNER)
+    edited = request.text.replace(words, others)
+    end(desk, desk.jobs.speak_changed(edited, OWNER, request.cast))
+    return edited
+
+
+def begin_first(desk: Desk, asked: SpeechRequest, *names: str) -> SpeechRequest:
+    """Begin the first chapter with voices for these names alone."""
+    desk.book.give_voices(names)
+    desk.book.tick([0])
+    desk.book.begin(asked)
+    (one,) = waiting(desk)
+    return one
+
+
+def list_tagged(request: SpeechRequest) -> set[str]:
+    return {*re.findall(r"\[(\w+)\]", request.text)}
+
+
 def list_fresh(desk: Desk, request: SpeechRequest) -> list[str]:
     parts = desk.jobs.parse(request).parts
     return [part.text for place, part in enumerate(parts) if place in request.choose_parts(len(parts))]
@@ -228,11 +253,7 @@ def test_another_manner_of_speaking_takes_nothing_over_and_another_format_joins_
 
 def test_lines_of_a_chapter_that_were_edited_stay_so_in_another_voice(desk: Desk, tmp_path: Path) -> None:
     first, *_ = speak_story(desk, tmp_path)
-    desk.jobs.show_script(first, OWNER)
-    request = desk.keeper.journal.get(first).request
-    assert isinstance(request, SpeechRequest)
-    edited = request.text.replace("Come in,", "Do come in,")
-    end(desk, desk.jobs.speak_changed(edited, OWNER, request.cast))
+    edited = edit(desk, first, "Come in,", "Do come in,")
     desk.book.tick([0])
     desk.book.begin(cast_with(desk, "Edith"))
     (one,) = waiting(desk)
@@ -240,6 +261,69 @@ def test_lines_of_a_chapter_that_were_edited_stay_so_in_another_voice(desk: Desk
     end(desk, desk.jobs.chapters.jobs[0])
     desk.editing.go_back(OWNER)
     assert desk.book.list_spoken()[0].state == "done", "the one before is back"
+
+
+def test_whoever_has_no_voice_any_more_is_read_by_the_narrator(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    for names in (["Ben"], ["Ben", "Anna"], ["Ben"]):
+        one = begin_first(desk, cast_with(desk, "Daisy"), *names)
+        assert list_tagged(one) == {each.name for each in one.cast} == {"Narrator", *names}
+        end(desk, *desk.jobs.chapters.jobs)
+    assert one.keep, "Ben's lines are taken over"
+    assert begin_first(desk, ASKED).text == desk.book.book.chapters[0].script  # type: ignore[union-attr]
+
+
+def test_edited_lines_stay_whoever_gets_a_voice_or_loses_it(desk: Desk, tmp_path: Path) -> None:
+    open_story(desk, tmp_path)
+    begin_first(desk, cast_with(desk, "Daisy"), "Ben")
+    end(desk, *desk.jobs.chapters.jobs)
+    edit(desk, *desk.jobs.chapters.jobs, "Come in,", "Do come in,")
+    for names in (["Ben", "Anna"], ["Anna"], [], ["Ben"]):
+        one = begin_first(desk, cast_with(desk, "Daisy") if names else ASKED, *names)
+        assert "Do come in," in one.text and list_tagged(one) == ({"Narrator", *names} if names else set())
+        assert one.text.count("Do come in") == 1 and one.text.endswith("said Ben.")
+        end(desk, *desk.jobs.chapters.jobs)
+    assert not notices.list_notices()
+
+
+@pytest.mark.parametrize("again", ["as it was", "colder", "in other voices", "unspoken"])
+def test_edited_lines_stay_where_the_whole_chapter_is_spoken_again(again: str, desk: Desk, tmp_path: Path) -> None:
+    first, *_ = speak_story(desk, tmp_path)
+    edited = edit(desk, first, "Come in,", "Do come in,")
+    asked = cast_with(desk, "Daisy")
+    others = [each.prompt for each in desk.models.list_voices("starter-voice", OWNER) if each.prompt not in asked.prompts]
+    if again in ("colder", "unspoken"):
+        asked = dataclasses.replace(asked, temperature=0.5)
+    elif again == "in other voices":
+        asked = dataclasses.replace(asked, cast=tuple(Actor(each.name, voice) for each, voice in zip(asked.cast, others, strict=False)))
+    one = begin_first(desk, asked, "Anna", "Ben")
+    assert one.text == edited and not one.keep
+    if again == "unspoken":
+        desk.jobs.remove(*desk.jobs.chapters.jobs)
+        assert begin_first(desk, asked, "Anna", "Ben").text == edited, "it was begun, but nothing of it is spoken"
+
+
+def test_a_chapter_whose_lines_were_given_to_others_by_hand_says_where_it_is_spoken_as_the_book_has_it(desk: Desk, tmp_path: Path) -> None:
+    first, *_ = speak_story(desk, tmp_path)
+    edited = edit(desk, first, "[Ben] \u201cWell", "[Anna] \u201cWell")
+    assert begin_first(desk, cast_with(desk, "Edith"), "Anna", "Ben").text == edited, "both have voices"
+    end(desk, *desk.jobs.chapters.jobs)
+    assert not notices.list_notices()
+    one = begin_first(desk, cast_with(desk, "Edith"), "Ben")
+    assert one.text == desk.book.list_scripts()[0] and list_tagged(one) == {"Narrator", "Ben"}
+    (told,) = notices.take_all()
+    assert "What you changed in One does not fit who has a voice now" in str(told)
+
+
+def test_nobody_speaks_by_a_tag_of_ones_own_who_has_no_voice_in_the_book(desk: Desk, tmp_path: Path) -> None:
+    _, second, _ = speak_story(desk, tmp_path)
+    edit(desk, second, "\u201cNever,\u201d said", "[Carl] \u201cNever,\u201d [Narrator] said")
+    desk.book.tick([1])
+    desk.book.begin(cast_with(desk, "Edith"))
+    (two,) = waiting(desk)
+    assert list_tagged(two) == {each.name for each in two.cast} == {"Narrator", "Anna"}
+    (told,) = notices.take_all()
+    assert "What you changed in Two" in str(told)
 
 
 def test_a_book_that_is_opened_again_knows_what_of_it_is_spoken_and_by_whom(desk: Desk, tmp_path: Path) -> None:

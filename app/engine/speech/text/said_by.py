@@ -138,6 +138,17 @@ def put_tags(text: str, edits: Iterable[Edit]) -> str:
     return "".join(pieces) + text[at:]
 
 
+def drop_tags(text: str, known: Collection[str]) -> tuple[str, frozenset[str]]:
+    """Return a script without the tags in brackets, as they were put into it, and the names on them."""
+    pieces, at, names = list[str](), 0, set[str]()
+    for each in find_tags(text, known):
+        if text[each.begin] == "[":
+            pieces.append(text[at : each.begin])
+            at = each.end + text.startswith(" ", each.end)
+            names.add(each.name)
+    return "".join((*pieces, text[at:])), frozenset(names)
+
+
 def _narrate(line: str, at: int, end: int, begin: int, narrates: bool) -> Iterator[Edit]:
     """Yield the narrator's tag before what is told between quotes."""
     between = line[at:end]

@@ -10,7 +10,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.cast_tags import find_tags
-from app.engine.speech.text.said_by import count_quotes, find_quotes, find_same, guess_speakers, put_tags
+from app.engine.speech.text.said_by import count_quotes, drop_tags, find_quotes, find_same, guess_speakers, put_tags
 from tests.engine.speech.text.test_said_passages import PASSAGES, find_answers
 
 STORY = """It was late. \u201cCome in,\u201d said Anna, \u201cand sit down.\u201d She waited.
@@ -188,3 +188,9 @@ def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     for text in (*own, *(text for text, _ in chain(*PASSAGES.values()))):
         edits = find_quotes(text)
         assert [each.name for each in find_tags(put_tags(text, edits))] == [each.name for each in edits], text
+
+
+def test_tags_that_were_put_into_a_script_are_taken_out_and_nothing_else_is() -> None:
+    tagged = put_tags(STORY, find_quotes(STORY, {"Anna", "Ben"}))
+    assert drop_tags(tagged, ()) == (STORY, {"Narrator", "Anna", "Ben"})
+    assert drop_tags(f"Anna: [pause 2s] well [sic].\n\n{tagged}", ["Anna"])[0] == f"Anna: [pause 2s] well [sic].\n\n{STORY}"
