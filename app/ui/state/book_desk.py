@@ -126,8 +126,8 @@ class BookDesk:
         if self.voiced:
             asked = self._settle(asked)
         kept = [self._keep_edits(job, text) for job, text in zip(self._list_ticked_jobs(), scripts, strict=True)]
-        words = [text if edited is None else edited for edited, text in zip(kept, scripts, strict=True)]
-        ticked, requests, sources = zip(*self._plan(asked, words), strict=True)
+        wanted = [text if edited is None else edited for edited, text in zip(kept, scripts, strict=True)]
+        ticked, requests, sources = zip(*self._plan(asked, wanted), strict=True)
         begun = self.jobs.begin_together(requests, OWNER, sources)
         self._tell_lost([place for place, edited in zip(self.ticked, kept, strict=True) if edited is None])
         if self.book:

@@ -192,5 +192,5 @@ def test_all_tags_of_a_guess_are_read_as_tags() -> None:
 
 def test_tags_that_were_put_into_a_script_are_taken_out_and_nothing_else_is() -> None:
     tagged = put_tags(STORY, find_quotes(STORY, {"Anna", "Ben"}))
-    assert drop_tags(tagged, ()) == (STORY, {"Narrator", "Anna", "Ben"})
+    assert drop_tags(tagged, ()) == (STORY, frozenset({"Narrator", "Anna", "Ben"}))
     assert drop_tags(f"Anna: [pause 2s] well [sic].\n\n{tagged}", ["Anna"])[0] == f"Anna: [pause 2s] well [sic].\n\n{STORY}"
