@@ -240,6 +240,7 @@ def describe_need(
             impossible=tuple((each, why) for each in get_args(Quantised) if each not in ("none", "gguf", *family.quantised)),
         )
     width, height = width or settings.width, height or settings.height
+    larger = larger if PICTURES[model.family].paints_over else 1
     whole = find_larger((width, height), larger, settings.multiple) if larger > 1 else (width, height)
     across, down = (find_tile(side, settings.width) for side in whole) if larger > 1 and PICTURES[model.family].paints_in_tiles else whole
     tokens = -(-across // shape.pixels_a_token) * -(-down // shape.pixels_a_token) + shape.text_tokens

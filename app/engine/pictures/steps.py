@@ -83,7 +83,9 @@ def count_steps(request: PictureRequest, model: Model) -> int:
 
 def count_over(request: PictureRequest, model: Model) -> int:
     """Count the steps that paint over what was enlarged."""
-    return max(1, int((request.steps or model.recommended(request.scheduler).steps) * request.hires_strength)) if request.larger > 1 else 0
+    if request.larger == 1 or not FAMILIES[model.family].paints_over:
+        return 0
+    return max(1, int((request.steps or model.recommended(request.scheduler).steps) * request.hires_strength))
 
 
 def weigh_over(request: PictureRequest, model: Model) -> float:

@@ -124,6 +124,11 @@ class PictureFamily:
         return bool(self.image_class) and not self.uses_strength
 
     @property
+    def paints_over(self) -> bool:
+        """Whether its models can paint over a picture that was enlarged."""
+        return bool(self.image_class) and self.uses_strength
+
+    @property
     def guided(self) -> bool:
         return self.guide_share > 0
 

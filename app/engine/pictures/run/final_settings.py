@@ -154,7 +154,7 @@ def resolve_settings(
         masked_only=masked_only,
         control=request.control if request.guide else "",
         adapter=request.adapter if request.reference else "",
-        hires=request.larger > 1 and can_paint_over(family),
+        hires=request.larger > 1 and family.paints_over,
     )
     if resolved.quicker == "much" and tiny_vae is not None:
         notes.append(
@@ -186,10 +186,6 @@ def resolve_settings(
         around,
         input_images.open_image(request.reference) if request.reference else None,
     )
-
-
-def can_paint_over(family: PictureFamily) -> bool:
-    return bool(family.image_class) and family.uses_strength
 
 
 def paint_over(settings: PictureSettings, model: Model, enlarged: Image.Image) -> PictureSettings:
@@ -286,7 +282,7 @@ def _describe_ignored(request: PictureRequest, model: Model, family: PictureFami
             say("paint.hires-mask", "With a mask nothing is painted over after enlarging: the rest of the picture would change."),
         ),
         (
-            request.larger > 1 and not can_paint_over(family),
+            request.larger > 1 and not family.paints_over,
             say("paint.hires-none", "{model} cannot paint over an enlarged picture; it is only enlarged.", model=model.words),
         ),
         (

@@ -18,6 +18,7 @@ from app.engine.jobs.control import Control
 from app.engine.jobs.events import Finished, Note, Step, Stopped
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import PictureRequest
+from app.engine.models.catalog import find
 from app.engine.models.enlargers import count_products
 from app.engine.models.model import describe_need
 from app.engine.pictures.files import picture_settings
@@ -196,6 +197,12 @@ def test_what_cannot_be_painted_over_is_told(folders: dict[str, Path], tmp_path:
         assert key in [each.sentence.key for each in events if isinstance(each, Note)]
         assert max(each.total for each in events if isinstance(each, Step)) == 4
         assert not picture_settings.read(Path(list_parts(events)[0].path)).request.hires
+
+
+def test_no_forecast_counts_what_is_not_painted_over() -> None:
+    model, small = find("lumina-2"), replace(HIRES, hires=False)
+    assert count_work(HIRES, model) == count_work(small, model)
+    assert describe_need(model, width=512, height=512, larger=4) == describe_need(model, width=512, height=512)
 
 
 def test_memory_and_time_are_those_of_its_tiles(folders: dict[str, Path]) -> None:
