@@ -44,6 +44,8 @@ def load_control(control: Control, denoiser: Any, dtype: torch.dtype) -> Any:
             made: Any = getattr(diffusers, kind)(**config)
         if own and any(_compare(made.config[name]) != _compare(denoiser.config[name]) for name in _SHARED[kind]):
             raise _misfit(control)
+        if own and kind != _KIND and not _has_places(made.config, denoiser.config):
+            raise _misfit(control)
         held = made.state_dict()
         found = {name: tensor.to(dtype) for name, tensor in tensors.items()}
         odd = [name for name in held.keys() & found.keys() if held[name].shape != found[name].shape]
@@ -56,6 +58,19 @@ def load_control(control: Control, denoiser: Any, dtype: torch.dtype) -> Any:
     if made.config.get("global_pool_conditions"):
         raise _misfit(control)
     return made.eval().requires_grad_(False)
+
+
+def _has_places(own: Mapping[str, Any], transformer: Mapping[str, Any]) -> bool:
+    """Return whether what a Z-Image's control model makes has places in the transformer: the library reads these settings only while it paints."""
+    layers, refiners, refined = own["control_layers_places"], own["control_refiner_layers_places"], own["add_control_noise_refiner"]
+    if not _are_places(layers, transformer["n_layers"]):
+        return False
+    hints = {"control_layers": len(layers), "control_noise_refiner": own["n_refiner_layers"]}
+    return refined is None or (len(refiners) <= hints[refined] and _are_places(refiners, own["n_refiner_layers"]))
+
+
+def _are_places(places: Any, layers: int) -> bool:
+    return list(places) == sorted(set(places)) and all(place in range(layers) for place in places)
 
 
 def _compare(value: Any) -> Any:

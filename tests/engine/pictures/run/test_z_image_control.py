@@ -210,3 +210,18 @@ def refuse(folder: Path, control: Path, **settings: Any) -> str:
 
 def test_a_folder_without_the_first_layer_is_refused(folder: Path, tmp_path: Path) -> None:
     assert refuse(folder, tmp_path / "control", control_layers_places=[2]) == "control.misfit"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"add_control_noise_refiner": "zzz"},
+        {"control_refiner_layers_places": [0, 1, 2, 3, 4, 5, 6, 7]},
+        {"control_refiner_layers_places": [999]},
+        {"control_layers_places": [0, 999]},
+    ],
+    ids=str,
+)
+def test_a_folder_whose_places_the_transformer_lacks_is_refused(settings: dict[str, Any], folder: Path, tmp_path: Path) -> None:
+    """The library builds most of them, and fails at the first step or leaves out what it made."""
+    assert refuse(folder, tmp_path / "control", **settings) == "control.misfit"
