@@ -161,6 +161,8 @@ def work_bytes(need: Need, part: ModelPart, how: Precision, quantised: Quantised
     if part.role == "vae":
         return 0
     work = SCRATCH_BYTES[need.kind]
+    if part.role == "denoiser":
+        work += need.handed * BYTES[how.compute]
     if part.role == "speech":
         work += need.cache_bytes * BYTES[how.compute] // 2
         if quantised == "none" and how.storage != (how.linear or how.compute):

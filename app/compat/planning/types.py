@@ -70,6 +70,8 @@ class Need:
     parts: tuple[ModelPart, ...] = ()
     cache_bytes: int = 0
     """Key/value caches take so much at their longest, in two-byte numbers."""
+    handed: int = 0
+    """So many numbers are beside the denoiser's own at each step: a control model's, which it adds to its layers."""
     reading_bytes: int = 0
     """Models that read a picture take so much on the processor before the first step, and then leave the memory."""
     width: int = 0

@@ -92,8 +92,9 @@ def find_need(home: Home, hardware: Hardware, model: Model | None, request: Requ
     need = add_config_needs(need, read_needs(home, model))
     if request and request.guide:
         control = read_control(Path(request.control))
-        need = add_to_denoiser(need, control.parameters + control.count_handed(need.batch * need.queries))
-        need = replace(need, reading_bytes=count_reading_bytes(request.guide_as))
+        need = add_to_denoiser(need, control.parameters)
+        handed = control.count_handed(need.batch * need.queries)
+        need = replace(need, handed=handed, reading_bytes=count_reading_bytes(request.guide_as))
     if request and request.reference:
         adapter, encoder = require_fit(home, Path(request.adapter), model)
         need = add_to_denoiser(need, adapter.parameters)

@@ -17,6 +17,8 @@ from safetensors.torch import load_file, save_file
 from app.base.paths import home as make_home
 from app.base.trouble import Trouble
 from app.compat.machine.hardware import Hardware
+from app.compat.planning.memory_formulas import BYTES, needed_bytes
+from app.compat.planning.types import Dtype, Precision, Vae
 from app.engine.jobs.control import Control
 from app.engine.jobs.request import PictureRequest
 from app.engine.models import catalog
@@ -172,7 +174,14 @@ def test_its_memory_is_in_the_forecast(folder: Path, controls: dict[str, Path], 
     home, asked = make_home(tmp_path), ask(folder, controls["2.1"], shapes)
     plain, guided = find_need(home, Hardware(), model, replace(asked, guide=None, control="")), find_need(home, Hardware(), model, asked)
     more = [a.parameters - b.parameters for a, b in zip(guided.parts, plain.parts, strict=True)]
-    assert sum(more) == control.parameters + 2 * 3 * 32 * guided.queries * guided.batch
+    assert sum(more) == control.parameters
+    assert (plain.handed, guided.handed) == (0, 2 * 3 * 32 * guided.queries * guided.batch)
+    denoiser = next(part for part in guided.parts if part.role == "denoiser")
+    computes: tuple[Dtype, ...] = ("bfloat16", "float32")
+    for compute in computes:  # layer by layer, as weights they would hardly count
+        how = Precision(denoiser.name, "denoiser", "bfloat16", compute, "cuda")
+        most = [needed_bytes(replace(each, parts=(denoiser,)), (how,), "none", "sequential", Vae()) for each in (plain, guided)]
+        assert most[1] - most[0] == guided.handed * BYTES[compute]
     assert [each > 0 for each in more] == [each.role == "denoiser" for each in describe_need(model).parts]
 
 
