@@ -236,14 +236,19 @@ def clip_streams(denoiser: torch.nn.Module) -> None:
 
 ATTENTION_SCALE: Final = 2**-2
 GATED_SCALE: Final = 2**-5
+_NORMS_OF_SUMS: Final = ("attention_norm1", "ffn_norm1", "norm_final")
 _SCALED: Final = ("ZImageTransformerBlock", "ZImageControlTransformerBlock")
 
 
 def scale_layers(denoiser: torch.nn.Module) -> None:
     """Keep Z-Image within float16 (ComfyUI PRs 11057, 11187). What attention and the feed-forward layers make is divided by its own size
     right after, so that a power of two changes none of its digits; whatever is still too large is clipped. LoRAs, which take the place of
-    linear layers, are scaled along."""
+    linear layers, are scaled along. Sums are clipped where a norm reads them, as a control model adds to them between blocks: of infinity a
+    norm makes no number."""
     for block in denoiser.modules():
+        for name in _NORMS_OF_SUMS:
+            if (norm := getattr(block, name, None)) is not None:
+                norm.register_forward_pre_hook(lambda _norm, given: (given[0].clip_(-_LARGEST, _LARGEST),))
         if type(block).__name__ not in _SCALED:
             continue
         block.feed_forward._forward_silu_gating = _gate_scaled  # type: ignore[union-attr]

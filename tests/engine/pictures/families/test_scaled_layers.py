@@ -53,10 +53,12 @@ def make(large: float, values: float = 1.0) -> Any:
     return model
 
 
-def answer(model: Any) -> torch.Tensor:
+def answer(model: Any, added: dict[int, torch.Tensor] | None = None) -> torch.Tensor:
     made, dtype = torch.Generator().manual_seed(1), model.dtype
     picture, text = torch.randn(16, 1, 16, 16, generator=made), torch.randn(7, 32, generator=made)
-    found = model([picture.to(dtype)], torch.tensor([0.4], dtype=dtype), [text.to(dtype)], return_dict=False)[0][0]
+    found = model(
+        [picture.to(dtype)], torch.tensor([0.4], dtype=dtype), [text.to(dtype)], return_dict=False, controlnet_block_samples=added
+    )[0][0]
     assert found.dtype == dtype
     return found.float()
 
@@ -117,6 +119,16 @@ def test_what_is_too_large_all_the_same_is_clipped() -> None:
     model = make(4 * LARGE)
     found = answer(scaled(model))
     assert found.isfinite().all() and off(found, answer(model)) < 0.5
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_what_a_control_model_adds_past_float16_is_clipped(place: int) -> None:
+    """It is added after a layer's own clip, and was multiplied by the guide's strength after its own; the last layer's goes to the last norm."""
+    model, largest = make(1.0), torch.finfo(torch.float16).max
+    for added in (largest, float("inf")):
+        half, samples = scaled(model), {place: torch.full((1, 96, 64), added, dtype=torch.float16)}
+        half.layers[place].register_forward_hook(lambda _layer, _given, made: made + largest)
+        assert answer(half, samples).isfinite().all()
 
 
 def test_without_norms_of_queries_attention_is_not_scaled() -> None:
