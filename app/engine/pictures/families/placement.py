@@ -255,7 +255,7 @@ def scale_layers(denoiser: torch.nn.Module) -> None:
         if block.attention.norm_q is not None:  # type: ignore[union-attr]  # queries and keys are divided by their own size, too
             block.attention.register_forward_pre_hook(lambda _attention, given: (given[0] * ATTENTION_SCALE, *given[1:]))  # type: ignore[union-attr]
         for part in (block.attention, block.feed_forward, block):
-            part.register_forward_hook(lambda _part, _given, made: made.clip(-_LARGEST, _LARGEST))  # type: ignore[union-attr]
+            part.register_forward_hook(lambda _part, _given, made: made.clip_(-_LARGEST, _LARGEST))  # type: ignore[union-attr]
 
 
 def _gate_scaled(gate: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

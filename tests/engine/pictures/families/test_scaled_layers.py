@@ -131,6 +131,18 @@ def test_what_a_control_model_adds_past_float16_is_clipped(place: int) -> None:
         assert answer(half, samples).isfinite().all()
 
 
+def test_clipping_takes_no_memory_of_its_own() -> None:
+    """A control model's block hands on a stack of all that those before it made."""
+    half, made = copy.deepcopy(make(1.0)).half(), list[int]()
+    for turn in (half.layers[0], half.layers[0].feed_forward, half.layers[0].attention):
+        turn.register_forward_hook(lambda _part, _given, found: made.append(found.data_ptr()))
+    scale_layers(half)
+    for turn in (half.layers[0], half.layers[0].feed_forward, half.layers[0].attention):
+        turn.register_forward_hook(lambda _part, _given, found: made.append(found.data_ptr()))
+    answer(half)
+    assert made[::2] == made[1::2]
+
+
 def test_without_norms_of_queries_attention_is_not_scaled() -> None:
     """Its softmax would change; larger scores round more."""
     model = make(1.0)
