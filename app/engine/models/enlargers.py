@@ -79,7 +79,7 @@ def read_enlarger(path: Path) -> Enlarger:
     if path.is_dir():
         return read_swin2sr(path)
     if not is_file(path):
-        raise Trouble(say("enlarger.missing", "The enlarger {path} was not found. Choose another one.", path=path.name))
+        raise _explain_missing(path)
     header = safetensors.read_whole_header(path)
     entries = header.entries
     if all(each.dtype in _DTYPES for each in entries.values()):
@@ -104,6 +104,10 @@ def read_enlarger(path: Path) -> Enlarger:
             path=path.name,
         )
     )
+
+
+def _explain_missing(path: Path) -> Trouble:
+    return Trouble(say("enlarger.missing", "The enlarger {path} was not found. Choose another one.", path=path.name))
 
 
 def _read_shapes(entries: Mapping[str, Entry]) -> tuple[int, int, int] | None:
@@ -159,6 +163,8 @@ def find_enlarger(home: Home, name: str) -> str:
     if Path(name).name == name and is_file(path):
         return str(path)
     if (other := _list_others(home).get(name.removesuffix(ENDING))) is None:
+        if Path(name).name != name:
+            raise _explain_missing(Path(name))
         raise Trouble(
             say(
                 "enlarger.unknown",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart
+from app.engine.jobs.outward import public_name
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Model, Source
 from app.engine.models.rrdb import Tiling
@@ -33,6 +34,7 @@ def _make_row(scale: int, parameters: int) -> Model:
 
 ROWS: Final = (_make_row(2, 12_091_571), _make_row(4, 12_239_283))
 """An id is its repository's name, by which a picture's settings name the folder of the hub's cache."""
+_REPOS: Final = {row.source.repo: row for row in ROWS}
 UPSAMPLER: Final = "pixelshuffle"
 """The other kinds are for smaller networks, or mend what compression left; none of them is forecast."""
 _FEATURES: Final = 64
@@ -84,6 +86,11 @@ class Swin2sr:
         return -(-width // self.window) * -(-height // self.window) * area * 4 * max(attention, late)
 
 
+def find_row(folder: str) -> Model | None:
+    """Return the row of the catalog whose folder of the hub's cache this is; None for a folder of the owner's."""
+    return _REPOS.get(public_name(folder))
+
+
 def read_swin2sr(folder: Path) -> Swin2sr:
     """Describe a folder by its settings; raise a Trouble for any other network, and for kinds that Hearth does not run."""
     judge_folder(folder)
@@ -109,8 +116,11 @@ def read_swin2sr(folder: Path) -> Swin2sr:
         )
     if (found := _read(folder, settings)) is None:
         raise Trouble(
-            say("enlarger.odd", "The settings of the Swin2SR in {path} are not those of an enlarger. Download it again.", path=folder.name),
-            cure="models",
+            say(
+                "enlarger.odd",
+                "The settings of the Swin2SR in {path} are not those of an enlarger that Hearth can use. Choose another enlarger.",
+                path=folder.name,
+            )
         )
     return found
 

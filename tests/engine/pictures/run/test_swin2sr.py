@@ -126,14 +126,24 @@ def test_settings_of_how_to_answer_change_nothing(tmp_path: Path) -> None:
     assert enlarge(noise(16, 16), 2, net, facts.tiling).size == (32, 32)
 
 
-def test_a_damaged_folder_is_told(tmp_path: Path) -> None:
-    folder = tiny_swin2sr.write(tmp_path / "net")
+@pytest.mark.parametrize("own", [True, False])
+def test_a_damaged_folder_is_told(tmp_path: Path, own: bool) -> None:
+    """Only what is in Models can be downloaded again there."""
+    folder = tiny_swin2sr.write(tmp_path / "net" if own else cached(tmp_path, ROWS[0].source.repo))
     (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | {"embed_dim": 16}))
-    with pytest.raises(Trouble):
+    with pytest.raises(Trouble) as other_shapes:
         load_enlarger(folder)
     (folder / "model.safetensors").unlink()
-    with pytest.raises(Trouble):
+    with pytest.raises(Trouble) as incomplete:
         load_enlarger(folder)
+    assert [each.value.sentence.key == "enlarger.damaged" for each in (other_shapes, incomplete)] == [own, own]
+    assert other_shapes.value.cure == ("" if own else "models")
+
+
+def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Trouble) as told:
+        find_enlarger(Home(tmp_path, tmp_path / "models"), "./nets/swin")
+    assert told.value.sentence.key == "enlarger.missing"
 
 
 def test_those_of_the_catalog_are_offered_and_found_in_place(tmp_path: Path) -> None:
