@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from app.base import paths
@@ -64,6 +64,8 @@ def main(args: argparse.Namespace) -> int:
         args.control = find_whole_path(args.control)
     if args.adapter is not None:
         args.adapter = find_whole_path(args.adapter)
+    if args.enlarger and (PurePath(args.enlarger).name != args.enlarger or Path(args.enlarger).is_dir()):
+        args.enlarger = find_whole_path(args.enlarger)
     if args.prompt not in (None, "-") and args.file is not None:
         raise Trouble(say("paint.prompt-and-file", "There is a prompt and a file of one. Give either the prompt or --file."))
     request = PictureRequest(
@@ -87,8 +89,9 @@ def main(args: argparse.Namespace) -> int:
 
 def refuse_unused(args: argparse.Namespace) -> None:
     """Raise a Trouble for an option without what it is for."""
+    given = vars(args) | {"upscale": (args.upscale or 1) > 1}
     for option, needed in NEEDS.items():
-        if getattr(args, option) and not any(getattr(args, each) for each in needed):
+        if given[option] is not None and not any(given[each] for each in needed):
             raise Trouble(
                 say(
                     "paint.option-alone",

@@ -62,6 +62,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("paint", "x", "--adapter", "plus"), "--adapter does nothing without --reference"),
         (("paint", "x", "--guide-strength", "2"), "--guide-strength does nothing without --guide"),
         (("paint", "x", "--mask-blur", "2"), "--mask-blur does nothing without --mask"),
+        (("paint", "x", "--mask-blur", "0"), "--mask-blur does nothing without --mask"),
+        (("paint", "x", "--enlarger", "sharp", "--upscale", "1"), "--enlarger does nothing without --upscale"),
         (("paint", "x", "--strength", "0.3"), "--strength does nothing without --image"),
         (("paint", "x", "--enlarger", "sharp"), "--enlarger does nothing without --upscale"),
         (("speak", "Hi.", "-f", "s.txt"), "a script and a file"),

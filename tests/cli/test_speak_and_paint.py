@@ -249,6 +249,24 @@ def test_hires_enlarges_by_itself(words: tuple[str, ...], times: float, tmp_path
     assert [(each.upscale, each.hires) for each in asked] == [(times, bool(words))]
 
 
+def test_an_enlarger_may_be_named_by_a_path_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word alone is a name of the library's, unless a folder here is called so."""
+    asked = list[str]()
+
+    def keep(request: PictureRequest, *_: Any) -> int:
+        asked.append(request.enlarger)
+        return job.FINISHED
+
+    monkeypatch.setattr(paint, "run_job", keep)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets" / "swin").mkdir(parents=True)
+    (tmp_path / "sharp.safetensors").touch()
+    for named in ("nets/swin", "nets", "./sharp.safetensors", "sharp.safetensors", "starter"):
+        assert main(["paint", "a boat", "--home", str(tmp_path / "home"), "--upscale", "2", "--enlarger", named]) == job.FINISHED
+    here = tmp_path.resolve()
+    assert asked == [str(here / "nets" / "swin"), str(here / "nets"), str(here / "sharp.safetensors"), "sharp.safetensors", "starter"]
+
+
 def test_a_home_that_cannot_be_used_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["speak", "[S1] a", "--home", str(tmp_path / "file" / "home")]) == job.TROUBLE
