@@ -26,6 +26,7 @@ from app.engine.models import on_disk
 from app.engine.models.model import Model
 from app.engine.models.model_names import word_name
 from app.engine.models.picture_readers import READERS
+from app.engine.models.swin2sr import find_row
 
 UNUSED_S: Final = 182 * 86_400.0
 DOUBLE_BYTES: Final = 1_000_000
@@ -199,6 +200,8 @@ LAST_USE: Final = f"""{ASKED} SELECT model, MAX(at) FROM (
 ) WHERE typeof(model)='text' GROUP BY model"""
 GUIDES_USED: Final = f"""{ASKED} SELECT json_extract(request, '$.guide_as') AS way, MAX(at) FROM asked
     WHERE json_extract(request, '$.guide') IS NOT NULL GROUP BY way"""
+ENLARGERS_USED: Final = f"""{ASKED} SELECT json_extract(request, '$.enlarger') AS folder, MAX(at) FROM asked
+    WHERE json_extract(request, '$.upscale') > 1 GROUP BY folder"""
 LORAS_USED: Final = """SELECT json_extract(lora.value, '$.path') AS file, MAX(created_s)
     FROM creations, json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.loras') AS lora
     WHERE lora.type='object' GROUP BY file"""
@@ -208,8 +211,12 @@ def read_last_use(home: Home) -> dict[str, float]:
     """Return when each model was last used, by its id, as far as shelf, list of jobs and marks tell."""
     used = _ask(home, LAST_USE)
     seen = {READERS[way].id: at for way, at in _ask(home, GUIDES_USED).items() if way in READERS}
+    for folder, at in _ask(home, ENLARGERS_USED).items():
+        if (row := find_row(folder)) is not None:
+            seen[row.id] = max(at, seen.get(row.id, 0.0))
     with suppress(OSError):
-        seen |= {mark.name: mark.stat().st_mtime for mark in home.used.iterdir()}
+        marks = {mark.name: mark.stat().st_mtime for mark in home.used.iterdir()}
+        seen |= {id_: max(at, seen.get(id_, 0.0)) for id_, at in marks.items()}
     return used | {id_: max(at, used.get(id_, 0.0)) for id_, at in seen.items()}
 
 

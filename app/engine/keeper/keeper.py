@@ -27,7 +27,7 @@ from app.engine.jobs.parts import DELIVERED, LENT_OUT, Parts, mark_elsewhere, mo
 from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Request, to_json
 from app.engine.jobs.shelf import Search, Shelf
-from app.engine.jobs.tasks import Describe, Hear, MaintenanceTask, Pick, name_lent, new_task_id
+from app.engine.jobs.tasks import Describe, Enlarge, Hear, MaintenanceTask, Pick, name_lent, new_task_id
 from app.engine.keeper import kept_parts
 from app.engine.keeper.disk_use import mark_used
 from app.engine.keeper.engine_life import EngineLife
@@ -46,6 +46,7 @@ from app.engine.kinds import admit, kind_of, measure_progress, parts_of
 from app.engine.models.chosen import read_choice
 from app.engine.models.on_disk import resolve
 from app.engine.models.planned import Setup
+from app.engine.models.swin2sr import find_row
 
 _log = logging.getLogger("hearth")
 
@@ -169,6 +170,8 @@ class Keeper:
         id_ = new_task_id()
         if isinstance(task, Hear | Pick | Describe):
             mark_used(self.home, task.model)
+        elif isinstance(task, Enlarge) and (row := find_row(task.enlarger)) is not None:
+            mark_used(self.home, row.id)
         self.board.open(id_)
         self._queue.add_task(id_, task)
         self._loop.wake()

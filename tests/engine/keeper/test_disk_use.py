@@ -19,7 +19,7 @@ from app.engine.jobs.events import Finished
 from app.engine.jobs.owners import OWNER
 from app.engine.jobs.request import Actor, PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
-from app.engine.jobs.tasks import Describe, Hear, Pick
+from app.engine.jobs.tasks import Describe, Enlarge, Hear, Pick
 from app.engine.keeper import disk_use
 from app.engine.keeper.disk_use import Double, find_doubles, keep_one, list_uses
 from app.engine.keeper.keeper import Keeper
@@ -27,6 +27,7 @@ from app.engine.models import on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.downloads import Downloads
 from app.engine.models.picture_readers import DEPTH, DESCRIBER, PICKER
+from app.engine.models.swin2sr import ROWS as SWIN2SR
 from tests.engine.keeper.test_broken_database import make_home
 from tests.engine.keeper.test_full_disk import SCRIPT, last_of
 from tests.support import light_engine
@@ -79,14 +80,31 @@ def test_what_a_cast_a_guide_and_tasks_used_is_not_called_unused(tmp_path: Path)
     place = make_home(tmp_path, pictures=0, jobs=0)
     spoken = SpeechRequest("[Anna] Hi. [Ben] Ho.", "starter-voice", cast=(Actor("Anna", model="pocket-tts"), Actor("Ben")))
     guided = PictureRequest("a ball", "sd15", guide="guide.png", control="depth.safetensors", guide_as="depth")
+    double, fourfold = (str(tmp_path / f"models--caidas--{row.id}" / "snapshots" / ("a" * 40)) for row in SWIN2SR)
+    larger = PictureRequest("a ball", "sdxl", upscale=2, enlarger=double)
     with closing(Idle(place)) as keeper:
-        for request in (spoken, guided, PictureRequest("a ball", "sdxl", guide_as="edges")):
+        for request in (spoken, guided, larger, PictureRequest("a ball", "sdxl", guide_as="edges")):
             keeper.journal.queue(request, Choice(), OWNER)
-        for task in (Hear("whisper-tiny-en", (), ()), Pick(PICKER.id, "", 0.5, 0.5), Describe(DESCRIBER.id, "")):
+        for task in (
+            Hear("whisper-tiny-en", (), ()),
+            Pick(PICKER.id, "", 0.5, 0.5),
+            Describe(DESCRIBER.id, ""),
+            Enlarge("p.png", 4, fourfold),
+        ):
             keeper.start_task(task)
     used = disk_use.read_last_use(place)
     lately = {each for each, at in used.items() if at > time.time() - 600}
-    assert lately >= {"starter-voice", "pocket-tts", "sd15", "sdxl", DEPTH.id, PICKER.id, DESCRIBER.id, "whisper-tiny-en"}
+    assert lately >= {
+        "starter-voice",
+        "pocket-tts",
+        "sd15",
+        "sdxl",
+        DEPTH.id,
+        PICKER.id,
+        DESCRIBER.id,
+        "whisper-tiny-en",
+        *(row.id for row in SWIN2SR),
+    }
     assert set(used) <= {*BY_ID, "starter-voice", "starter-painter"} and "" not in used
 
 
