@@ -25,7 +25,7 @@ from app.engine.models.enlargers import Base, Enlarger, locate_enlarger, read_en
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.painted_tiles import find_larger
 from app.engine.models.rrdb import Tiling
-from app.engine.models.swin2sr import Swin2sr
+from app.engine.models.swin2sr import CONFIG, Swin2sr
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run.compact import Compact
 from app.engine.pictures.run.input_images import open_image
@@ -70,6 +70,8 @@ class Enlargers:
 
     def __init__(self) -> None:
         self._stamp: object = None
+        self._overflowed: object = None
+        """The one of this stamp is computed in float32: float16 was too small for its numbers."""
         self._loaded: tuple[Net, Enlarger] | None = None
 
     def enlarge(self, picture: Image.Image, size: tuple[int, int], name: str, device: Any) -> Image.Image:
@@ -84,16 +86,29 @@ class Enlargers:
         if not name:
             return picture.resize(size, Image.Resampling.LANCZOS)
         path = locate_enlarger(name)
-        stamp = (name, dtype, *((found := path.stat()).st_size, found.st_mtime_ns)) if is_file(path) or path.is_dir() else None
+        stamp = name, dtype, *_stamp_files(path)
         if self._loaded is None or self._stamp != stamp:
             self._loaded, self._stamp = load_enlarger(path), stamp
         net, facts = self._loaded
         on_processor = torch.device(device).type == "cpu"  # where convolutions take half the time in this order
         order = torch.channels_last if on_processor else torch.contiguous_format
         net.to(device, memory_format=order)  # type: ignore[call-overload]
-        if isinstance(facts, Swin2sr) and dtype == "float16" and not on_processor:
+        halved = isinstance(facts, Swin2sr) and dtype == "float16" and not on_processor and self._overflowed != stamp
+        if halved:
             net.half()
-        return (yield from _enlarge_in_tiles(picture, size, net, facts.tiling, choose_tile(facts, read().free_bytes)))
+        try:
+            return (yield from _enlarge_in_tiles(picture, size, net, facts.tiling, choose_tile(facts, read().free_bytes)))
+        except NumbersBroke:
+            if not halved:
+                raise
+        self._loaded, self._overflowed = None, stamp  # loaded anew, as its weights are rounded by now
+        return (yield from self.enlarge_in_tiles(picture, size, name, device, dtype))
+
+
+def _stamp_files(path: Path) -> list[tuple[str, int, int]]:
+    """Tell a file, or those that a folder's network is read from, by sizes and times."""
+    files = [path / CONFIG, *sorted(path.glob(f"*{enlargers.ENDING}"))] if path.is_dir() else [path]
+    return [(each.name, (found := each.stat()).st_size, found.st_mtime_ns) for each in files if is_file(each)]
 
 
 def choose_tile(facts: Enlarger, free_bytes: int) -> int:
@@ -197,9 +212,6 @@ def _compute(net: Net, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     small = torch.from_numpy(np.array(pixels)).to(device).permute(2, 0, 1)[None].float() / 255
     made = net(small.to(dtype))[0].float()
     if not bool(torch.isfinite(made).all()):
-        if dtype != torch.float16:
-            raise NumbersBroke(0)
-        net.float()  # from here on: what is too large for float16 in one tile may be in the next
-        return _compute(net, pixels)
+        raise NumbersBroke(0)
     found: NDArray[np.float32] = made.mul_(255).permute(1, 2, 0).cpu().numpy()
     return found

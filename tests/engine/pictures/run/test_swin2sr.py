@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -171,7 +172,7 @@ def test_it_stops_between_two_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [type(each) for each in events] == [Stopped]
 
 
-def test_float16_is_left_where_its_numbers_break(tmp_path: Path) -> None:
+def test_float16_is_near_and_its_breaking_is_told(tmp_path: Path) -> None:
     net, facts = load_enlarger(tiny_swin2sr.write(tmp_path / "net"))
     picture = noise(40, 24)
     expected = np.asarray(enlarge(picture, 2, net, facts.tiling), int)
@@ -179,13 +180,55 @@ def test_float16_is_left_where_its_numbers_break(tmp_path: Path) -> None:
     halves = np.asarray(enlarge(picture, 2, net, facts.tiling), int)
     assert next(net.parameters()).dtype == torch.float16 and 0 < np.abs(halves - expected).max() <= 2
     with torch.no_grad():
-        net.model.upsample.conv_before_upsample.weight.mul_(2.0**15)  # type: ignore[union-attr, operator]
-    enlarge(picture, 2, net, facts.tiling)
-    assert next(net.parameters()).dtype == torch.float32, "one tile became infinite"
-    with torch.no_grad():
         net.model.upsample.final_convolution.bias.fill_(float("nan"))  # type: ignore[union-attr, operator]
     with pytest.raises(NumbersBroke):
         enlarge(picture, 2, net, facts.tiling)
+
+
+def test_what_float16_breaks_is_loaded_anew_and_stays_in_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights were computed with as float16 had rounded them, and the next picture began in float16 again."""
+    large, folder, real, loads = tiny_swin2sr.make(), tmp_path / "net", enlarging.load_enlarger, list[Path]()
+    with torch.no_grad():
+        large.upsample.conv_before_upsample.weight.mul_(2.0**15)
+    large.save_pretrained(folder)
+
+    def load(path: Path) -> Any:
+        """Let it stay on the processor."""
+        net, facts = real(path)
+        loads.append(path)
+        monkeypatch.setattr(net, "to", lambda *_, **__: net)
+        return net, facts
+
+    monkeypatch.setattr(enlarging, "load_enlarger", load)
+    net, facts = real(folder)
+    pictures, enlargers = [noise(40, 24), noise(24, 40)], Enlargers()
+    for picture in pictures:
+        size = picture.width * 2, picture.height * 2
+        tiles, made = enlargers.enlarge_in_tiles(picture, size, str(folder), "cuda", "float16"), None
+        while made is None:
+            try:
+                next(tiles)
+            except StopIteration as end:
+                made = end.value
+        assert np.array_equal(np.asarray(made), np.asarray(enlarge(picture, 2, net, facts.tiling)))
+    assert len(loads) == 2, "once in each precision"
+
+
+def test_weights_that_are_written_over_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, enlargers, real, loads = tiny_swin2sr.write(tmp_path / "net"), Enlargers(), enlarging.load_enlarger, list[Path]()
+
+    def load(path: Path) -> Any:
+        loads.append(path)
+        return real(path)
+
+    monkeypatch.setattr(enlarging, "load_enlarger", load)
+    weights = folder / "model.safetensors"
+    for later_ns in (0, 0, 10**9):
+        os.utime(
+            weights, ns=(time_ns := weights.stat().st_mtime_ns + later_ns, time_ns)
+        )  # as of one written in place: the folder's own time stays
+        enlargers.enlarge(noise(16, 16), (32, 32), str(folder), "cpu")
+    assert len(loads) == 2
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
