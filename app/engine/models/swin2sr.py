@@ -11,7 +11,7 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart
 from app.engine.jobs.outward import public_name
 from app.engine.models.judged_files import judge_folder, read_settings
-from app.engine.models.model import Attention, Model, Source
+from app.engine.models.model import Attention, Model, Source, list_sources
 from app.engine.models.rrdb import Tiling
 
 CONFIG: Final = "config.json"
@@ -34,7 +34,7 @@ def _make_row(scale: int, parameters: int) -> Model:
 
 ROWS: Final = (_make_row(2, 12_091_571), _make_row(4, 12_239_283))
 """An id is its repository's name, by which a picture's settings name the folder of the hub's cache."""
-_REPOS: Final = {row.source.repo: row for row in ROWS}
+_REPOS: Final = {source.repo: row for row in ROWS for source in list_sources(row)}
 UPSAMPLER: Final = "pixelshuffle"
 """The other kinds are for smaller networks, or mend what compression left; none of them is forecast."""
 _FEATURES: Final = 64

@@ -24,6 +24,7 @@ from app.engine.jobs.outward import public_name
 from app.engine.jobs.tasks import Enlarge
 from app.engine.models.enlargers import count_products, find_enlarger, list_enlargers, list_offered, read_enlarger
 from app.engine.models.loading.numbers_broke import NumbersBroke
+from app.engine.models.model import list_sources
 from app.engine.models.rrdb import Tiling
 from app.engine.models.swin2sr import ROWS, Swin2sr
 from app.engine.pictures.run import enlarge as enlarging
@@ -130,7 +131,7 @@ def test_settings_of_how_to_answer_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("own", [True, False])
 def test_a_damaged_folder_is_told(tmp_path: Path, own: bool) -> None:
     """Only what is in Models can be downloaded again there."""
-    folder = tiny_swin2sr.write(tmp_path / "net" if own else cached(tmp_path, ROWS[0].source.repo))
+    folder = tiny_swin2sr.write(tmp_path / "net" if own else cached(tmp_path, list_sources(ROWS[0])[0].repo))
     (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | {"embed_dim": 16}))
     with pytest.raises(Trouble) as other_shapes:
         load_enlarger(folder)
