@@ -92,7 +92,6 @@ def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, s
     assert len({repr(dataclasses.replace(each, prompt="one")) for each in asked if isinstance(each, PictureRequest)}) == 1
 
 
-@pytest.mark.slow  # once in three runs of the whole suite, beside other work, its press did not arrive: the cause is not found yet
 def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that was stopped in the middle was gone: what had waited was neither told nor brought back."""
     desk, resumed = opened[0], list[str]()
@@ -101,7 +100,8 @@ def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tup
     desk.jobs.begin_list([PictureRequest(f"a red {each}") for each in ("fox", "owl", "cat")], OWNER)
     for job in reversed(desk.jobs.listed):
         desk.keeper.stop(job)
-    left = page.get_by_role("button", name="Paint the 3 pictures of the list that are left")
+    left = page.locator(f'#h-canvas .h-resume button[data-job="{",".join(desk.jobs.listed)}"]')  # not the button of the list before
+    expect(left).to_have_text("Paint the 3 pictures of the list that are left")
     left.click()
     until_seen(page, lambda: resumed == [*desk.jobs.listed])
 
