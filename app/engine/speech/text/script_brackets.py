@@ -32,21 +32,13 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
     text = SQUARE.sub(square, text)
     for found in ROUND.finditer(text):
         inside = found[1].strip().lower()
-        if limits.letters is not None and inside in NONVERBALS:
-            problems.append(
-                Problem(
-                    "warning",
-                    say_to_all(
-                        "script.reads-sound",
-                        "{name} reads {mark} aloud. {advice}",
-                        mark=found[0],
-                        name=word_name(limits.name),
-                        advice=say("owner.dia-sounds", "Dia can make such sounds."),
-                    ),
-                    cure="use:dia-1.6b",
-                )
+        sound = inside in NONVERBALS
+        if limits.letters is not None and (sound or _is_cue(inside)):
+            advice = (
+                say("owner.dia-sounds", "Dia can make such sounds.")
+                if sound
+                else say("script.cue-advice", "Leave a pause for it, such as (pause 2s), and lay it in later.")
             )
-        elif limits.letters is not None and _is_cue(inside):
             problems.append(
                 Problem(
                     "warning",
@@ -55,8 +47,9 @@ def spell_for(text: str, limits: VoiceLimits, problems: list[Problem]) -> list[s
                         "{name} reads {mark} aloud. {advice}",
                         mark=found[0],
                         name=word_name(limits.name),
-                        advice=say("script.cue-advice", "Leave a pause for it, such as (pause 2s), and lay it in later."),
+                        advice=advice,
                     ),
+                    cure="use:dia-1.6b" if sound else "",
                 )
             )
         elif limits.letters is None and len(inside.split()) <= 2 and inside not in limits.nonverbals:
