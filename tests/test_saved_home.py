@@ -238,6 +238,7 @@ def test_what_another_machine_was_at_waits_again_by_itself(desk: Desk) -> None:
     assert [part.index for part in desk.keeper.get_progress(lent.id).parts] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_queue_goes_on_from_the_last_part_and_step(place: Home) -> None:
     """With the real engine, which knows what it made by keys of everything that went into it."""

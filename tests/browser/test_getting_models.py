@@ -35,6 +35,7 @@ def page(browser: Browser, opened: tuple[Desk, str]) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.slow
 def test_a_download_is_agreed_to_where_the_person_is(page: Page, opened: tuple[Desk, str]) -> None:
     begun = opened[0].downloads.start
     assert isinstance(begun, Mock)
@@ -84,6 +85,7 @@ def comfy(tmp_path: Path, opened: tuple[Desk, str]) -> Path:
     return models
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_models_of_another_program_are_used_from_where_they_are(page: Page, opened: tuple[Desk, str], comfy: Path, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})

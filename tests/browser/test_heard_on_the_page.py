@@ -51,6 +51,7 @@ def recording(tmp_path: Path) -> Path:
     return tmp_path / "said.wav"
 
 
+@pytest.mark.slow
 def test_what_is_dictated_comes_into_the_script(page: Page, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HearingDesk, "hear", lambda self, sound, language: HEARD)
     script = page.locator("#speak-text textarea")

@@ -346,6 +346,7 @@ def test_an_option_without_what_it_is_for_is_told(option: list[str], told: str, 
     assert told in capsys.readouterr().err and not (tmp_path / "hello.wav").exists()
 
 
+@pytest.mark.slow
 def test_subtitles_are_written_beside_a_result_with_its_words_where_a_recogniser_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

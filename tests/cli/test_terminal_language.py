@@ -103,6 +103,7 @@ def test_progress_is_in_that_language(monkeypatch: pytest.MonkeyPatch) -> None:
     assert format_event(Failed(OPTIONS["chunk_most/none"])) == "hearth: keine Grenze"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["doctor", "models"])
 def test_tables_are_in_that_language_and_json_in_none(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -369,6 +369,7 @@ def test_a_checkout_that_lies_too_deep_for_windows_keeps_its_environment_in_the_
     assert slots.find_folder(deep) == deep / ".venv"
 
 
+@pytest.mark.slow
 def test_nothing_that_is_installed_lies_deeper_than_place_counts_with() -> None:
     """Under the longest name of torch's builds; another version of it may bring a deeper folder."""
     files = (file for each in importlib.metadata.distributions() for file in each.files or ())

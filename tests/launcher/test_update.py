@@ -103,6 +103,7 @@ def test_an_update_is_tested_before_it_is_taken_and_undone_by_back(copy: Copy) -
     assert slots.leads_back(folder)
 
 
+@pytest.mark.slow
 def test_an_open_hearth_goes_on_and_the_next_start_takes_what_was_made_beside_it(copy: Copy) -> None:
     assert copy.look() == ("0.1.0", "a")
     opened = [str(slots.python_of(copy.slot)), "-I", "-m", "app", "--hold"]
@@ -185,6 +186,7 @@ def try_killed(copy: Copy, at: str, before: str) -> bool:
 needs_groups = pytest.mark.skipif(os.name == "nt", reason="groups of processes are POSIX's")
 
 
+@pytest.mark.slow
 @needs_groups
 @pytest.mark.parametrize("at", ["parent:2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parent:1", "child:1", "parent:3"))])
 def test_one_killed_before_it_puts_something_in_its_place_leaves_one_that_works(at: str, copy: Copy) -> None:

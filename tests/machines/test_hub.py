@@ -141,6 +141,7 @@ def test_the_port_stays_until_another_program_has_it(tmp_path: Path) -> None:
         hub.close()
 
 
+@pytest.mark.slow
 def test_a_machines_process_that_the_system_does_not_start_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As without memory for one. It used to end the thread that tries."""
     hub, refusals, start = Hub(home(tmp_path).create(), "127.0.0.1"), [1, 2], SideProcess._start
@@ -162,6 +163,7 @@ def test_a_machines_process_that_the_system_does_not_start_is_tried_again(tmp_pa
         hub.close()
 
 
+@pytest.mark.slow
 def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub, id_ = Hub(home(tmp_path).create(), "127.0.0.1"), "1" * 32
     try:
@@ -183,6 +185,7 @@ def test_a_machine_that_says_nothing_of_its_task_is_no_longer_at_work(tmp_path: 
         hub.close()
 
 
+@pytest.mark.slow
 def test_what_is_begun_goes_once_it_was_looked_at(tmp_path: Path) -> None:
     hub, file, seen = Hub(home(tmp_path).create(), "127.0.0.1"), tmp_path / "part-000.wav", list[bytes]()
     try:

@@ -56,6 +56,7 @@ def end_of(main: Main, job: str) -> object:
     return next(event for event in main.keeper.follow(job) if isinstance(event, END))
 
 
+@pytest.mark.slow
 def test_a_waiting_job_is_done_elsewhere_and_kept_once(main: Main) -> None:
     here = main.occupy(9.0)
     there = submit(main, 10, batch=12)
@@ -359,6 +360,7 @@ def test_a_whole_script_is_ended_by_what_it_comes_with_and_is_given_to_one(tmp_p
         assert (table.judged.unable["job"], table.judged.done["a"]) == ((set(), 1) if right else ({"a"}, 0))
 
 
+@pytest.mark.slow
 def test_a_part_that_is_spoken_again_stays_here() -> None:
     script = SpeechRequest("[S1] hello. good morning. " * 40, model="starter-voice")
     assert not script.stays_here and replace(script, only_parts=(0,)).stays_here

@@ -68,6 +68,7 @@ def finished(folder: Path, since: int) -> list[int]:
     return [seed for word, seed, _ in read_made(folder)[since:] if word == "finished"]
 
 
+@pytest.mark.slow
 def test_a_batch_is_painted_by_all_and_each_picture_is_kept_once(main: Main) -> None:
     folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
     before = [len(read_made(folder)) for folder in folders]
@@ -151,6 +152,7 @@ def test_a_waiting_script_is_spoken_by_all_and_no_slow_machine_is_waited_for(mai
         until(lambda: read_made(one)[-1][0] == "stopped")
 
 
+@pytest.mark.slow
 def test_the_cells_of_a_grid_are_painted_by_all(main: Main) -> None:
     """Each is a job of its own; the last ones wait for no slow machine."""
     folders = [main.keeper.home.root, *(helper.home for helper in main.helpers)]
@@ -259,6 +261,7 @@ def test_a_task_that_is_stopped_at_its_beginning_is_not_left_to_itself(main: Mai
     assert end.id == "last" and isinstance(end.event, Finished)
 
 
+@pytest.mark.slow
 def test_a_helper_that_fails_holds_nothing_up(main: Main) -> None:
     for helper in main.helpers:
         pace(helper.home, step_s=0.01, fails=True)

@@ -41,6 +41,7 @@ def test_a_few_broken_models(family: str, tmp_path: Path) -> None:
     fuzz(family, MANY, 1, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", sorted({way for way, _ in broken_models.FOLDER_WAYS}))
 def test_a_model_broken_in_one_way(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broken_models, "FOLDER_WAYS", [each for each in broken_models.FOLDER_WAYS if each[0] == way])

@@ -69,6 +69,7 @@ def fuzz(folder: Path, requests: int, seed: int) -> None:
     assert outcome.statuses[200] > requests * 0.1 and outcome.statuses[400] > requests * 0.02, outcome.statuses
 
 
+@pytest.mark.slow
 def test_a_hundred_requests(tmp_path: Path) -> None:
     fuzz(tmp_path, 100, seed=1)
 

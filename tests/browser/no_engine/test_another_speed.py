@@ -19,6 +19,7 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 
+@pytest.mark.slow
 def test_the_forecast_counts_the_speed_of_the_slider_and_of_the_saved_settings(page: Page, opened: tuple[Desk, str]) -> None:
     go(page, "speak")
     script = "[S1] " + "The wind came off the fjord, smelling of salt and tar. " * 3 + "(pause 10s) Then it went."

@@ -38,6 +38,7 @@ def open_book(page: Page, path: Path) -> None:
     chooser.value.set_files(path)
 
 
+@pytest.mark.slow
 def test_its_ticked_chapters_are_begun_one_after_the_other(
     page: Page, opened: tuple[Desk, str], epub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_who_speaks_is_a_guess_to_confirm_and_each_name_gets_a_row_below(page: P
     page.get_by_role("button", name="Close the book").click()
 
 
+@pytest.mark.slow
 def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, epub: Path) -> None:
     go(page, "speak")
     script = page.locator("#speak-text textarea")

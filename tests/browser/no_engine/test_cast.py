@@ -37,6 +37,7 @@ def asked(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> SpeechRequ
     return request
 
 
+@pytest.mark.slow
 def test_names_become_tags_when_asked_and_each_gets_its_voice(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +61,7 @@ def test_names_become_tags_when_asked_and_each_gets_its_voice(
     expect(page.locator(SCRIPT)).to_have_value(PLAY)
 
 
+@pytest.mark.slow
 def test_two_plain_speakers_have_rows_too_and_the_first_the_chosen_voice(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ pytestmark = needs_chromium
 PROMPT, PLACE = "#paint-prompt textarea", "#h-prompts .h-described"
 
 
+@pytest.mark.slow
 def test_what_is_missing_or_no_picture_is_told(page: Page, tmp_path: Path) -> None:
     go(page, "paint")
     (tmp_path / "notes.png").write_text("no picture at all")

@@ -117,6 +117,7 @@ def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> No
     expect(page.locator(SCRIPT)).to_have_value(TEXT)
 
 
+@pytest.mark.slow
 def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page: Page, desk: Desk) -> None:
     show_spoken(page, desk, SpeechRequest(TEXT))
     page.fill(SCRIPT, TEXT)
@@ -149,6 +150,7 @@ def test_what_was_typed_into_a_line_is_there_again_however_its_form_closed(page:
     expect(third).to_have_value("Three is dry.")
 
 
+@pytest.mark.slow
 def test_what_was_typed_into_a_line_is_discarded_at_a_button(page: Page, desk: Desk) -> None:
     show_spoken(page, desk, SpeechRequest(TEXT))
     page.fill(SCRIPT, "My own words, of which no part knows.")

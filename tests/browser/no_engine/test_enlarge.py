@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -45,6 +46,7 @@ def test_a_picture_of_the_shelf_is_enlarged(page: Page, opened: tuple[Desk, str]
     expect(card.locator(".h-larger")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_enlarging_is_stopped_where_it_is_shown(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
     boat = keep_creation(desk, PictureRequest("a boat to leave", seed=7), "b.png")

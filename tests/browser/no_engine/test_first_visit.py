@@ -132,6 +132,7 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
         until_seen(page, lambda: desk.settings.get("drafts")["paint-prompt"] == "")  # else after the next one's
 
 
+@pytest.mark.slow
 def test_what_the_welcome_speaks_is_heard_by_itself(browser: Browser, opened: tuple[Desk, str], tmp_path: Path) -> None:
     """The welcome promised a sound, and left it behind a play button. What is spoken is made up, as no engine runs."""
     sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)

@@ -47,6 +47,7 @@ def test_a_guide_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkey
     assert unguided.guide is None
 
 
+@pytest.mark.slow
 def test_a_picture_dropped_as_a_guide_changes_nothing_else(page: Page, tmp_path: Path) -> None:
     go(page, "paint")
     page.fill("#paint-prompt textarea", "a boat")
@@ -61,6 +62,7 @@ def test_a_picture_dropped_as_a_guide_changes_nothing_else(page: Page, tmp_path:
     assert not sent, "its settings were not asked for"
 
 
+@pytest.mark.slow
 def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Beside, "list_fitting", lambda self, *_: [ADAPTER] if self is REFERENCE else [])
     go(page, "paint")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.window import UNFOLD, go, needs_chromium, shut_out
@@ -12,6 +13,7 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 
+@pytest.mark.slow
 def test_the_help_is_opened_searched_and_left_by_keyboard(page: Page) -> None:
     go(page, "speak")
     help_, search = page.locator("dialog.h-help"), page.get_by_role("searchbox", name="Search the help")
@@ -56,6 +58,7 @@ FAILED = """([code, broke]) => {
 }"""
 
 
+@pytest.mark.slow
 def test_why_leads_to_what_is_said_of_that_trouble(page: Page) -> None:
     """Each without a cure opened the tab's topic, so a full disk led to how a script is written."""
     go(page, "speak")

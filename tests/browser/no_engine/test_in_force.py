@@ -199,6 +199,7 @@ def test_a_reload_and_another_language_leave_what_is_in_view_and_in_force(
     assert wanted.seed == 77 and wanted.image and wanted.mask
 
 
+@pytest.mark.slow
 def test_a_switch_of_the_language_leaves_folds_open(page: Page) -> None:
     go(page, "speak")
     unfold(page, "Settings")

@@ -12,6 +12,7 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 
+@pytest.mark.slow
 def test_a_mistyped_address_can_be_put_right(page: Page, opened: tuple[Desk, str]) -> None:
     """The refusal's "Why?" was taken for Save, which went, and the address had to be typed anew."""
     go(page, "machine")
@@ -55,6 +56,7 @@ ENDS = """([kind, results]) => {
 MADE = {"url": "hearth/static/icon-180.png", "id": 1, "name": "made.png", "text": "", "peaks": [], "seconds": 1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "icon"), [("picture", MADE["url"]), ("speech", "hearth/static/icon-64.png")])
 def test_the_pages_own_notification_shows_the_picture(page: Page, kind: str, icon: str) -> None:
     go(page, "paint")

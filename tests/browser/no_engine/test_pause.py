@@ -50,6 +50,7 @@ def test_a_pause_is_made_by_keyboard_said_and_taken_back(page: Page, opened: tup
     assert desk.keeper.state.paused is None
 
 
+@pytest.mark.slow
 def test_a_pause_is_told_and_ended_where_the_banner_says_something_else(page: Page, opened: tuple[Desk, str]) -> None:
     chip, dialog, banner = page.locator("#h-strip .h-pause"), page.locator("dialog.h-pausing"), page.locator("#h-interrupted")
     opened[0].pausing.hold()
@@ -66,6 +67,7 @@ def test_a_pause_is_told_and_ended_where_the_banner_says_something_else(page: Pa
     page.evaluate("window.fetch = window.asked")
 
 
+@pytest.mark.slow
 def test_the_question_of_the_battery_goes_before_what_can_wait(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

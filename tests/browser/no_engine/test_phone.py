@@ -50,6 +50,7 @@ def test_results_are_sent_on_by_the_phones_own_sheet(phone: Page) -> None:
     assert not shut_out(phone)
 
 
+@pytest.mark.slow
 def test_what_is_made_comes_into_view_and_stays_there(phone: Page) -> None:
     """The voices of a cast came above it after the page had been scrolled, and a guest saw nothing of what was spoken."""
     phone.evaluate(SPOKEN, None)
@@ -65,6 +66,7 @@ def test_what_is_made_comes_into_view_and_stays_there(phone: Page) -> None:
     expect(made).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_the_menu_of_a_creation_opens_within_the_screen(phone: Page) -> None:
     go(phone, "shelf")
     cards = phone.locator(".h-creation")
@@ -76,6 +78,7 @@ def test_the_menu_of_a_creation_opens_within_the_screen(phone: Page) -> None:
         phone.keyboard.press("Escape")  # it lies over the next creation
 
 
+@pytest.mark.slow
 def test_the_page_says_what_a_home_screen_shows(phone: Page, address: str) -> None:
     first = phone.locator("link[rel=manifest]").first
     assert first.get_attribute("href") == "hearth/manifest", "the browser takes the first"

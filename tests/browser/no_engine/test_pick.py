@@ -52,6 +52,7 @@ def said(page: Page) -> str:
     return page.locator("#h-sketch .h-picking [role=status]").inner_text()
 
 
+@pytest.mark.slow
 def test_the_model_is_asked_for_before_it_comes(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     sheet = open_picture(page, tmp_path)
     press(page, "Pick by a click")
@@ -86,6 +87,7 @@ def test_a_click_paints_the_whole_thing(
     assert len({each.picture for each in looked}) == 1 and not shut_out(page)
 
 
+@pytest.mark.slow
 def test_by_keys_and_after_the_eraser(
     page: Page, opened: tuple[Desk, str], looked: list[Pick], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +113,7 @@ def test_by_keys_and_after_the_eraser(
     assert painted(asked(page, opened[0], monkeypatch)) == pytest.approx(0.25, abs=0.01), "nothing is lost"
 
 
+@pytest.mark.slow
 def test_a_guest_has_no_such_tool(page: Page, tmp_path: Path) -> None:
     sheet = open_picture(page, tmp_path)
     tool = page.locator("#h-sketch [data-tool=pick]")

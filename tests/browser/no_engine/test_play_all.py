@@ -92,6 +92,7 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
     page.evaluate("window.fetch = window.asked")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "end"), [(".h-all", None), (".h-resume", {"kind": "stopped", "elapsed_s": 2.0})])
 def test_buttons_keep_their_distance_from_the_notes_above_them(page: Page, row: str, end: dict[str, Any] | None) -> None:
     """Gradio takes the margins of paragraphs: Play all and Resume stuck to what stood above them."""

@@ -14,6 +14,7 @@ from tests.support.both_servers import keep_creation
 from tests.support.window import go, shut_out, until_seen
 
 
+@pytest.mark.slow
 def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tuple[Desk, str]) -> None:
     go(page, "paint")
     field = page.locator("#paint-prompt textarea")
@@ -37,6 +38,7 @@ def test_earlier_prompts_come_back_by_key_after_a_reload(page: Page, opened: tup
     expect(field).to_have_value("a blue owl")
 
 
+@pytest.mark.slow
 def test_a_style_is_saved_and_put_around_the_prompt(page: Page, opened: tuple[Desk, str]) -> None:
     go(page, "paint")
     field, styles = page.locator("#paint-prompt textarea"), page.get_by_role("combobox", name="Styles")
@@ -59,6 +61,7 @@ def test_a_style_is_saved_and_put_around_the_prompt(page: Page, opened: tuple[De
     assert opened[0].settings.get("styles") == {"Ink": {"prompt": "ink drawing of {prompt}, on paper", "negative": "colour"}}
 
 
+@pytest.mark.slow
 def test_a_style_goes_around_each_line_of_a_list(page: Page, opened: tuple[Desk, str]) -> None:
     """Of a list, the first line had what stands before the prompt, and the last what stands behind it."""
     opened[0].settings.put({"styles": {"Ink": {"prompt": "ink drawing of {prompt}, on paper", "negative": ""}}})
@@ -106,6 +109,7 @@ def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tup
     until_seen(page, lambda: resumed == [*desk.jobs.listed])
 
 
+@pytest.mark.slow
 def test_pictures_are_put_into_an_album_and_looked_at_by_key(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]
     boat, sea = (keep_creation(desk, PictureRequest(words), f"{words}.png") for words in ("boat", "sea"))

@@ -51,6 +51,7 @@ def test_only_a_start_makes_the_page_ask_sooner(page: Page) -> None:
     assert [page.evaluate(click, each) for each in ("#h-strip", "button#speak-go")] == [False, True]
 
 
+@pytest.mark.slow
 def test_a_recording_and_its_words_are_asked_for_where_the_voice_needs_them(page: Page) -> None:
     needs = dict[str, bool]()
 

@@ -34,6 +34,7 @@ def dated(opened: tuple[Desk, str]) -> Iterator[None]:
         desk.keeper.shelf.delete(each.id)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dated")
 def test_the_days_between_two_are_shown_and_counted(page: Page) -> None:
     go(page, "shelf")
@@ -63,6 +64,7 @@ def test_the_days_between_two_are_shown_and_counted(page: Page) -> None:
     expect(found).to_have_text("1 creation found")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dated")
 def test_two_days_stand_in_one_line_of_a_phone(browser: Browser, address: str) -> None:
     with open_page(browser, address, locale="en-US", viewport={"width": 390, "height": 844}, reduced_motion="reduce") as page:
@@ -123,6 +125,7 @@ def test_all_of_an_album_is_selected_exported_tagged_and_moved(
     expect(cards).to_have_count(PAGE)
 
 
+@pytest.mark.slow
 def test_a_selection_that_can_be_moved_in_part_is_so_far(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Undo knows what was moved; what stays is still selected."""
     desk, real = opened[0], atomic_write.put_in_place
@@ -154,6 +157,7 @@ def test_a_selection_that_can_be_moved_in_part_is_so_far(page: Page, opened: tup
     page.unroute("**/hearth/shelf/all?*")
 
 
+@pytest.mark.slow
 def test_a_guest_takes_back_what_went_to_the_bin(page: Page, opened: tuple[Desk, str]) -> None:
     """By the address that guests have, too."""
     kept = keep_creation(opened[0], PictureRequest("a dinghy"), "dinghy.png")

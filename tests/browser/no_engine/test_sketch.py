@@ -136,6 +136,7 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     assert masked(asked(page, opened[0], monkeypatch)).size == mask.size
 
 
+@pytest.mark.slow
 def test_a_smaller_frame_takes_a_part_and_marks_nothing(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_smaller_frame_takes_a_part_and_marks_nothing(
     expect(chip(page)).to_have_text(re.compile("^starting from mine.png *Remove"))
 
 
+@pytest.mark.slow
 def test_a_frame_leaves_the_long_side_of_a_large_picture(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +175,7 @@ SLOW = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ["sketch", "guide"])
 def test_a_slow_picture_does_not_come_over_a_newer_one(card: str, page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     go(page, "paint")
@@ -190,6 +193,7 @@ def test_a_slow_picture_does_not_come_over_a_newer_one(card: str, page: Page, op
     expect(chip(page)).to_contain_text("quick.png")
 
 
+@pytest.mark.slow
 def test_the_hand_that_holds_the_pen_takes_no_stroke_away(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +235,7 @@ TURNED = """(sheet, moves) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["Brush", "Lasso"])
 def test_the_other_end_of_a_pen_takes_paint_away(
     tool: str, page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -246,6 +251,7 @@ def test_the_other_end_of_a_pen_takes_paint_away(
     expect(page.locator("#h-sketch").get_by_role("button", name=tool, exact=True)).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.slow
 def test_the_forecast_counts_the_picture_and_its_mask(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +278,7 @@ def test_the_forecast_counts_the_picture_and_its_mask(
     until_seen(page, lambda: weighed[-1].image is None)
 
 
+@pytest.mark.slow
 def test_by_keys_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_picture(page, tmp_path).focus()
     page.keyboard.press("]")
@@ -291,6 +298,7 @@ def test_by_keys_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path, mon
     expect(page.locator("#h-sketch").get_by_role("button", name="Eraser", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.slow
 def test_keys_beside_the_sheet_leave_the_prompt_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     """After a press of a tool, Ctrl+Z took letters out of the prompt, out of sight, and left the stroke."""
     sheet, prompt = open_picture(page, tmp_path), page.locator("#paint-prompt textarea")
@@ -311,6 +319,7 @@ def test_keys_beside_the_sheet_leave_the_prompt_alone(page: Page, opened: tuple[
     expect(size).to_have_value(str(before + 1))
 
 
+@pytest.mark.slow
 def test_what_is_no_picture_is_told_and_changes_nothing(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     open_picture(page, tmp_path)
     (tmp_path / "notes.png").write_text("no picture at all")
@@ -319,6 +328,7 @@ def test_what_is_no_picture_is_told_and_changes_nothing(page: Page, opened: tupl
     expect(chip(page)).to_contain_text("starting from mine.png")
 
 
+@pytest.mark.slow
 def test_what_the_browser_shows_is_painted_from(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +347,7 @@ def test_what_the_browser_shows_is_painted_from(
     expect(page.locator(".h-force").locator("visible=true").locator("li.wrong")).to_contain_text("IMG_1.HEIC is a HEIC picture")
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_sent_starts_nothing(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

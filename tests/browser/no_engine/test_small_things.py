@@ -45,6 +45,7 @@ def put_caret(page: Page, field: str, at: int) -> None:
     page.keyboard.press("ArrowLeft")
 
 
+@pytest.mark.slow
 def test_back_opens_the_tab_before_and_closes_what_is_open(page: Page) -> None:
     """It left Hearth, from any tab."""
     for tab in ("speak", "paint", "shelf"):
@@ -160,6 +161,7 @@ def test_a_dropped_text_becomes_the_script(page: Page) -> None:
     expect(box).to_have_value("[S1] Wide.")
 
 
+@pytest.mark.slow
 def test_a_sample_takes_no_script_away(page: Page, opened: tuple[Desk, str]) -> None:
     """One click on a sample was the end of a chapter: Ctrl Z gave a mash of two samples, and the mash was the draft."""
     go(page, "speak")
@@ -272,6 +274,7 @@ def test_a_faulty_script_leaves_the_last_result(page: Page, opened: tuple[Desk, 
     expect(page.locator("#speak-message .h-trouble")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_an_earlier_scripts_parts_are_opened_and_only_what_changed_is_spoken(page: Page, opened: tuple[Desk, str]) -> None:
     desk, words = opened[0], ["One is warm.", "Two is cold.", "Three is dry."]
     script = " (pause 0.2s) ".join(words)
@@ -336,6 +339,7 @@ ALTERED = """(more) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_was_finished_of_a_discarded_job_is_told_of(page: Page, kept: bool) -> None:
     let_go = list[str]()

@@ -70,6 +70,7 @@ def test_from_the_question_to_the_restart(browser: Browser, opened: tuple[Desk, 
         until(lambda: restarted.call_count == 1)
 
 
+@pytest.mark.slow
 def test_the_version_before_the_update_is_one_press_away(
     browser: Browser, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from app.engine.jobs.creation import RunSummary
@@ -22,6 +23,7 @@ pytestmark = needs_chromium
 FIRST = voices.list_ready_voices()[0]
 
 
+@pytest.mark.slow
 def test_a_kept_voice_is_heard_described_removed_and_brought_back(page: Page, opened: tuple[Desk, str]) -> None:
     home = opened[0].keeper.home
     voices.keep_voice(home, "Old Tom", Path(FIRST.prompt.path), FIRST.prompt.transcript, DIA)

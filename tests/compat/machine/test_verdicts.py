@@ -137,6 +137,7 @@ for number in itertools.count():
 """
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_stays_so_beside_a_process_that_learns(tmp_path: Path) -> None:
     """As idle measuring does in an engine. Without a lock one in six came back, and one in seven was lost."""
     here = MACHINES["gtx-1060"]

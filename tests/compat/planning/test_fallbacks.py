@@ -333,6 +333,7 @@ def test_what_one_model_broke_of_says_nothing_of_another() -> None:
     assert [each.fallback.id for each in learned(verdicts, "sd15")] == [fallback.id for fallback in FALLBACKS]
 
 
+@pytest.mark.slow
 def test_numbers_in_reasons_are_the_plans_own() -> None:
     """The budget, the forecast of offloading and tiling: each GiB and MiB worked out again from what it speaks of."""
     checked: set[str] = set()

@@ -139,6 +139,7 @@ def test_verdicts_alone_lead_to_a_plan_that_is_right(name: str) -> None:
     assert worst < allowed and met <= {"masked-rows"}
 
 
+@pytest.mark.slow
 def test_verdicts_alone_keep_a_mac_from_its_defects(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one dtype, so that it is quick; the other machines in all of theirs are slow tests."""
     monkeypatch.setattr(probes, "DTYPES", {"mps": ("float16",)})

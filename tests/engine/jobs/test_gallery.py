@@ -189,6 +189,7 @@ def test_a_strangers_gallery_brings_its_rows_and_no_trigger(place: Place) -> Non
         assert not seen.execute("SELECT name FROM sqlite_master WHERE type='trigger'").fetchall()
 
 
+@pytest.mark.slow
 def test_ten_thousand_creations_are_as_quick_with_albums(place: Place) -> None:
     """A page of an album costs at most a few times a page of everything, whatever the machine."""
     request = json.dumps({"kind": "picture", "prompt": "a"})

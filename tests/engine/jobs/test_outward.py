@@ -128,6 +128,7 @@ def test_a_dropped_picture_finds_a_model_of_ones_own_by_its_name(tmp_path: Path)
             assert "olivia" not in str(fields) and "made from another picture" in fields[-2] and "ink, ice" in fields[-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("told", "known"), [("Model: dreamy_1.5", True), ("Model: other", False), ("Version: v1.10.1", None)])
 def test_a_picture_of_a1111_keeps_or_finds_the_model(told: str, known: bool | None, tmp_path: Path) -> None:
     """The best that is here was chosen in its place, for which neither its LoRAs nor its size are made; Paint refused them then."""

@@ -255,6 +255,7 @@ def test_one_card_stands_for_a_script_that_is_edited(database: Database, journal
     gallery.close()
 
 
+@pytest.mark.slow
 def test_ten_thousand_creations_are_searched_without_reading_them_all(shelf: Shelf, journal: Journal, database: Database) -> None:
     """Measured against reading them all on the same machine: a search of 20 ms on one takes 55 on a slower, loaded one."""
     job = journal.queue(PictureRequest("x"), Choice())
@@ -376,6 +377,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("act", "moves"), [("keep", 0), ("keep", 1), ("delete", 0), ("delete", 2), ("restore", 2)])
 def test_a_kill_between_a_file_and_its_row_loses_and_doubles_nothing(
     shelf: Shelf, journal: Journal, database: Database, tmp_path: Path, act: str, moves: int

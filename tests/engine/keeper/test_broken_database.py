@@ -165,6 +165,7 @@ LEAST = {
 name has."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), LEAST.items())
 def test_waiting_jobs_are_read_as_far_as_they_can_be(place: Home, name: str, least: int) -> None:
     DAMAGES[name](place.database, random.Random(SEED))

@@ -120,6 +120,7 @@ def test_what_an_engine_says_cannot_be_made_is_handed_over_too(open_: Open) -> N
     assert isinstance(again, Failed) and "Missing: 7-40." in str(again.objections[0]), "three more"
 
 
+@pytest.mark.slow
 def test_where_only_the_joining_kills_the_job_is_finished_all_the_same(open_: Open) -> None:
     keeper = open_(*[{"dies": "joining"}] * DEATHS)
     job = keeper.submit(SpeechRequest(SCRIPT, seed=5))

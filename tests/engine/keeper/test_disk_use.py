@@ -163,6 +163,7 @@ def test_a_moved_model_is_found_and_an_unplugged_one_is_said_and_not_got_again(t
     assert not os.path.lexists(folder) and not (tmp_path / "disk/Hearth/models" / folder.name).exists()
 
 
+@pytest.mark.slow
 def test_a_shelf_whose_disk_is_unplugged_keeps_its_list_and_jobs_wait_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     light_engine.replace_engines(monkeypatch)
     place = make_home(tmp_path / "home", pictures=3, jobs=0)

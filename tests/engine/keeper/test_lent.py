@@ -59,6 +59,7 @@ def end_stopped(keeper: Keeper, job: str) -> Event:
     return event
 
 
+@pytest.mark.slow
 def test_it_is_stopped_while_it_waits_and_while_it_runs(keeper: Keeper) -> None:
     pace(keeper.home.root, step_s=1.0)  # so that each Stop comes before the last step
     own = keeper.submit(request(1))

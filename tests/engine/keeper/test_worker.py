@@ -125,6 +125,7 @@ def test_pieces_of_spare_work_end_where_somebody_asks() -> None:
     assert [each for each in there if each.isdigit()] == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_no_spare_work_where_an_order_waits_or_memory_is_short() -> None:
     for told in (
         ahead(asked_at_once=True, spare=PIECES.format(last=0)),

@@ -52,6 +52,7 @@ def test_the_sentence_and_its_cure_reach_whoever_asked(fetching: Downloads, hub:
     assert failed.sentence is not None and (failed.state, failed.cure, failed.sentence.key) == ("failed", "models", "hub.gone")
 
 
+@pytest.mark.slow
 def test_what_a_model_can_do_without_keeps_nothing_from_coming(fetching: Downloads, hub: Hub, place: Home) -> None:
     """A download failed wholly where the repository of a preview's decoder was gone."""
     lost = {"maker/gone": None, "maker/empty": {"README.md": b"#"}, "maker/gated": {"config.json": b"{}", "x.safetensors": b"x"}}

@@ -156,6 +156,7 @@ print(downloads.list_status()[0])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_it_goes_on_where_it_was(hub: Hub, place: Home, times: int) -> None:
     """kill -9, again and again. Nothing that lay on the disk is sent a second time; the checksum holds."""

@@ -76,6 +76,7 @@ def test_the_exact_name_goes_first(tmp_path: Path) -> None:
     assert [found.name for name in ("ink", "a/ink", "INK") if (found := find_named(files, name))] == ["ink", "a/ink", "z/INK"]
 
 
+@pytest.mark.slow
 def test_five_thousand_are_listed_in_a_second_and_read_behind(tmp_path: Path) -> None:
     home = home_in(tmp_path)
     first = write_lora(home.loras / "0.safetensors", **{"modelspec.title": "first"})

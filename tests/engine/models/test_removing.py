@@ -30,6 +30,7 @@ def test_removing_gives_the_space_back_but_not_what_others_need(fetching: Downlo
     assert not [each for each in place.models.rglob("*") if each.is_file() and each.name != "CACHEDIR.TAG"]
 
 
+@pytest.mark.slow
 def test_removing_leaves_the_files_that_another_model_shares(fetching: Downloads, hub: Hub, place: Home) -> None:
     configs = dataclasses.replace(MODEL, id="own", source=Source(REPO, ASKED[:2], 1), companions=())
     fetched(fetching)
@@ -46,6 +47,7 @@ def test_removing_while_it_comes(fetching: Downloads, hub: Hub, place: Home) -> 
     assert not fetching.list_status() and on_disk.measure_bytes(place, MODEL) == 0
 
 
+@pytest.mark.slow
 def test_removing_spares_what_another_download_needs(fetching: Downloads, hub: Hub, place: Home) -> None:
     hub.bytes_a_second = 400_000
     fetching.start(MODEL)

@@ -86,6 +86,7 @@ def test_a_path_that_is_no_file_is_a_sentence(path: str) -> None:
         assert len(str(told.value)) < 200_500
 
 
+@pytest.mark.slow
 def test_pictures_that_are_none_or_too_large_or_too_small(tmp_path: Path) -> None:
     text, tiny, huge = tmp_path / "text.png", tmp_path / "tiny.png", tmp_path / "huge.png"
     text.write_text("not a picture at all")

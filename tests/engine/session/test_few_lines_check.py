@@ -76,6 +76,7 @@ WRONG: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ALL)
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_kernel_is_found_and_the_machine_goes_on_as_before(fault: str, weights: Weights, monkeypatch: pytest.MonkeyPatch) -> None:

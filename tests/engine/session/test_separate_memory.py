@@ -157,6 +157,7 @@ def tensor_of(out: Any) -> torch.Tensor:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offload", NONE_AND_GROUP)
 @pytest.mark.parametrize("scheduler", [pytest.param("DPM++ 2M SDE", marks=pytest.mark.slow), "UniPC"])
 def test_a_broken_picture_goes_on_from_its_file(offload: str, scheduler: str, folders: dict[str, Path], load: Any, tmp_path: Path) -> None:
@@ -171,6 +172,7 @@ def test_a_broken_picture_goes_on_from_its_file(offload: str, scheduler: str, fo
     paints.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offload", ("none", "group"))
 def test_gguf_paints_on_a_card(
     offload: str, folders: dict[str, Path], load: Any, plain: Callable[[str, PictureRequest], Any], tmp_path: Path

@@ -261,6 +261,7 @@ def test_memory_that_never_suffices_ends_in_a_sentence(
     assert isinstance(end, Failed) and end.cure == "smaller"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "fault"),
     [
@@ -287,6 +288,7 @@ def test_what_another_machine_began_teaches_nothing_about_this_one(
     assert [event.fallback for event in run(request, job="own") if isinstance(event, Adjusted)] == ["contiguous"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["numbers", "memory", "death"])
 def test_what_breaks_with_another_machines_part_as_a_voice_is_learned_for_its_job_alone(
     run: Run, session: Session, models: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plans: list[Plan], how: str

@@ -159,6 +159,7 @@ def test_it_speaks_as_long_as_its_text_and_is_heard_meanwhile(run: Run, monkeypa
     assert not np.array_equal(read_result(run("other", seed=4))[0], samples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 2, 6])
 def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Run, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     step, steps = Humming.step, list[int]()

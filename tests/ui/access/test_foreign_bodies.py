@@ -59,6 +59,7 @@ def guest(both: tuple[httpx.Client, httpx.Client]) -> httpx.Client:
     return both[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_a_large_body_stalls_nobody(owner: httpx.Client, guest: httpx.Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it is parsed, the owner and the guest who sent it have their own live answers."""

@@ -61,6 +61,7 @@ def test_the_ticked_chapters_are_queued_in_their_order_and_stopped_together(desk
     assert [each.text for each in waiting(desk)] == ["Another."]
 
 
+@pytest.mark.slow
 def test_no_chapter_too_many_and_no_room_are_refused_before_anything_is_queued(desk: Desk, tmp_path: Path) -> None:
     with pytest.raises(BadRequest, match="No chapter"):
         desk.book.begin(ASKED)

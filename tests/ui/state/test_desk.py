@@ -488,6 +488,7 @@ def test_the_plan_of_a_job_that_runs_is_called_that(tmp_path: Path) -> None:
         assert machine_tab(desk, "sd15", "", "en")["note"] == "", "nothing runs"
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_pretended_from_a_file_is_listed_while_it_is_in_force(tmp_path: Path) -> None:
     real = dataclasses.replace(MACHINES["m2-16gb"], name="Apple M2 Pro", pretended="")
     (tmp_path / "their mac.json").write_text(lay_out(describe_report(real, {})), "utf-8")

@@ -172,6 +172,7 @@ def test_work_beside_the_window_is_told_once_at_a_time_and_why_it_failed(work: B
     assert work.find_failure() == "The disk is full."
 
 
+@pytest.mark.slow
 def test_work_is_ended_with_all_that_it_started(work: Beside, tmp_path: Path) -> None:
     assert work.start("environment", "long")
     until(lambda: "downloading hearth-0.2.0.zip, 40 of 180 MB" in [str(each) for each in work.describe()])

@@ -125,6 +125,7 @@ def test_refused_at_the_start_the_same_numbers_are_widened(
     assert told.key == "processor.widened" and name in str(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [32, 64, 1040])
 @pytest.mark.parametrize("lack", ["missing", "refused"])
 @pytest.mark.parametrize("kind", KERNELS)

@@ -93,6 +93,7 @@ WRONG = {
 """These models go wrong; on other cards only those with grouped heads do."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in ALIKE else []) for name in SICK])
 def test_without_the_seam_something_goes_wrong(name: str) -> None:
     """Use float16, as on cards and Macs; on Ampere float32, where grouped heads with full scores fail."""

@@ -126,6 +126,7 @@ def place(unet: Any, storage: Any = "float32") -> Any:
     return unet
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["float32", "float16"])
 def test_on_such_a_card_it_is_near_to_float32_where_float16_gives_nan(storage: str) -> None:
     unet = make_unet()

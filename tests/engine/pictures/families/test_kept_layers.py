@@ -109,6 +109,7 @@ def test_the_first_step_sends_all_and_later_ones_what_does_not_stay(
     assert abs(kept.pixels - right).max() < 1.5 / 255 and abs(usual.pixels - right).max() < 1.5 / 255
 
 
+@pytest.mark.slow
 def test_a_lora_that_comes_between_is_kept_along(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """diffusers makes its groups anew where weights change."""
     worn = (Lora(str(make_lora(folders["sd15"], tmp_path / "one.safetensors", 1))),)
@@ -117,6 +118,7 @@ def test_a_lora_that_comes_between_is_kept_along(folders: dict[str, Path], tmp_p
     assert abs(kept.pixels - usual.pixels).max() < 1.5 / 255
 
 
+@pytest.mark.slow
 def test_layers_that_are_widened_to_compute_stay_narrow(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual, kept = (Painted(folders["sd15"], tmp_path / str(most), most, monkeypatch, stored="float16") for most in (0, 1 << 40))
     assert kept.sent[-1] < 0.1 * usual.sent[-1]
@@ -124,6 +126,7 @@ def test_layers_that_are_widened_to_compute_stay_narrow(folders: dict[str, Path]
     assert abs(kept.pixels - usual.pixels).max() < 1.5 / 255
 
 
+@pytest.mark.slow
 def test_layers_in_gguf_stay_packed(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of them stays, then all: the same picture, and a step sends so much less."""
     file = make_gguf(folders["flux"], tmp_path / "tiny.gguf")

@@ -125,6 +125,7 @@ def test_refused_at_the_start_nothing_is_packed(path: str, lack: Lack, asked_ane
     assert told.key == "processor.plain-order" and path in str(told)
 
 
+@pytest.mark.slow
 @packs
 @pytest.mark.parametrize("lack", ["missing", "refused"])
 @pytest.mark.parametrize(("path", "steps"), [(REORDER, 0), (CONVOLVE, 0), (CONVOLVE, 1)])

@@ -100,6 +100,7 @@ def test_the_pictures_stream_of_flux_stays_within_float16(family: str, offload: 
     assert max(float(each.abs().max()) for each in streams) == 65504
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "family"), combine(OFFLOADED, ("sd15", "flux")))
 def test_an_offload_that_is_planned_is_there_and_changes_nothing(
     how: str, family: str, folders: dict[str, Path], loaded: Any, tmp_path: Path, gradient: Path

@@ -65,6 +65,7 @@ def test_peaks_lie_between_pixels() -> None:
     assert np.isfinite(find_peaks(np.zeros((2, 8, 8), np.float32))).all()
 
 
+@pytest.mark.slow
 def test_each_person_is_seen_and_nobody_needs_no_second_model(noise: Image.Image, tmp_path: Path) -> None:
     pose, finder = save_pose(tmp_path / "pose"), save_finder(tmp_path / "finder")
     assert see_poses(pose, finder, noise).shape == (8, 17, 3)

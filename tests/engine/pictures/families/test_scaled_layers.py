@@ -87,6 +87,7 @@ def scaled(model: Any) -> Any:
     return half
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [(LARGE, 1.0), (1.0, LARGE_VALUES), (LARGE, LARGE_VALUES)], ids=["gated", "values", "both"])
 def test_large_numbers_inside_cost_no_more_than_small_ones(factors: tuple[float, float]) -> None:
     small, large = make(1.0), make(*factors)

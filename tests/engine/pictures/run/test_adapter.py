@@ -117,6 +117,7 @@ def list_ways() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", list_ways())
 def test_every_offload_paints_the_same(
     way: dict[str, Any], folders: dict[str, Path], adapters: dict[str, Path], likeness: Path, tmp_path: Path, decoded: list[torch.Tensor]

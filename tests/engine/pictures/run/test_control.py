@@ -173,6 +173,7 @@ def list_ways() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", list_ways())
 def test_every_offload_paints_the_same(
     way: dict[str, Any], folders: dict[str, Path], controls: dict[str, Path], shapes: Path, tmp_path: Path, decoded: list[torch.Tensor]
@@ -357,6 +358,7 @@ def test_its_settings_lie_in_the_file_and_paint_the_same(
     assert plain.request.control == "", "what was not used is not stored"
 
 
+@pytest.mark.slow
 def test_the_depth_that_a_model_sees_guides(folders: dict[str, Path], controls: dict[str, Path], shapes: Path, tmp_path: Path) -> None:
     home, model = make_home(tmp_path / "home").create(), catalog.find(str(folders["sd15"]))
     asked = guided(folders["sd15"], controls["sd15"], shapes, guide_as="depth")
@@ -376,6 +378,7 @@ def test_the_depth_that_a_model_sees_guides(folders: dict[str, Path], controls: 
     paints.close()
 
 
+@pytest.mark.slow
 def test_the_poses_that_models_see_guide(folders: dict[str, Path], controls: dict[str, Path], shapes: Path, tmp_path: Path) -> None:
     home, model = make_home(tmp_path / "home").create(), catalog.find(str(folders["sd15"]))
     asked = guided(folders["sd15"], controls["sd15"], shapes, guide_as="pose")

@@ -67,6 +67,7 @@ def test_what_needs_no_tiles_is_not_cut() -> None:
     assert "forward" not in vars(denoiser)
 
 
+@pytest.mark.slow
 def test_it_is_painted_over_counted_and_restored(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, model = load_painter(folders["sd15"])
     events = list(paints.run(HIRES, Control(), None, tmp_path / "hires"))
@@ -102,6 +103,7 @@ def test_a_size_between_whole_ones_is_one_that_the_model_takes(folders: dict[str
     assert read_pixels(plain.path).shape == (80, 90, 3), "what is not painted over has any size"
 
 
+@pytest.mark.slow
 def test_it_stops_within_a_step_and_goes_on_from_the_small_picture(folders: dict[str, Path], tmp_path: Path) -> None:
     paints, _ = load_painter(folders["sd15"])
     whole = list_parts(list(paints.run(HIRES, Control(), None, tmp_path / "whole")))[0]

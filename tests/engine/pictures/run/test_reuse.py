@@ -81,6 +81,7 @@ def test_it_computes_what_it_says(quicker: str, outer: list[int], inner: list[in
     assert not any("forward" in vars(each) for each in unet.modules())
 
 
+@pytest.mark.slow
 def test_where_layers_are_sent_in_groups_the_first_picture_reuses_too(folders: dict[str, Path], tmp_path: Path) -> None:
     """diffusers puts back a denoiser's forward() after the first call, in which it learns the order of the layers."""
     model = catalog.find(str(folders["sd15"]))
@@ -112,6 +113,7 @@ def test_it_comes_close_and_says_what_ran(folders: dict[str, Path], tmp_path: Pa
     assert 0 < (full - much).abs().mean().item() < 0.5 * spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [each for each in FAMILIES if each != "sd15"])
 def test_other_families_take_it_too(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch

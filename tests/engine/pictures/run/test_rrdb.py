@@ -119,6 +119,7 @@ def test_halves_are_read_and_odd_sides_folded(tmp_path: Path) -> None:
     assert enlarge(noise(17, 3), 2, net, facts.tiling).size == (34, 6) and enlarge(noise(1, 1), 4, net, facts.tiling).size == (4, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("blocks", "fold"), [(2, 1), (23, 1), (6, 2)])
 def test_tiles_leave_no_seam(tmp_path: Path, blocks: int, fold: int) -> None:
     """Noise through random weights: whatever a tile lacks would show at its border. 23 blocks see 350 pixels far, which no tile has around it."""

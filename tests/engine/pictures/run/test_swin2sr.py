@@ -50,6 +50,7 @@ def test_it_computes_what_transformers_does(tmp_path: Path, scale: int, size: tu
     assert made.shape == expected.shape and np.abs(made - expected).max() <= 1 and expected.std() > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 6])
 def test_tiles_leave_no_seam(tmp_path: Path, depth: int) -> None:
     """Noise through random weights. Six layers see some 40 pixels far, further than a tile's surroundings reach."""

@@ -50,6 +50,7 @@ def test_one_that_came_with_the_model_is_taken(folders: dict[str, Path], tmp_pat
         assert (paints._tiny_vae.folder if paints._tiny_vae else None) == folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "channels"), [("sd15", 4), ("sd3", 16)])
 def test_it_decodes_when_quicker_is_much(
     family: str, channels: int, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch
@@ -73,6 +74,7 @@ def test_it_decodes_when_quicker_is_much(
     assert said == [[], ["quicker.tiny-vae"]], "not that Quicker changes nothing"
 
 
+@pytest.mark.slow
 def test_it_decodes_in_tiles_as_the_plan_says(folders: dict[str, Path], tmp_path: Path) -> None:
     """Else it would take 1 GiB for 1,024 x 1,024, on machines whose plan has tiles because that much is not there."""
     make_tiny(tmp_path)

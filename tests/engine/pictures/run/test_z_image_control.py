@@ -123,6 +123,7 @@ def test_its_strength_and_span_count(
     assert torch.equal(none, plain) and torch.equal(outside, plain) and float((guided - plain).abs().max()) > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way",
     [

@@ -35,6 +35,7 @@ EVIL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bit", EVIL)
 def test_a_page_takes_time_in_proportion(bit: str) -> None:
     def seconds(count: int) -> float:

@@ -269,6 +269,7 @@ def test_one_that_may_only_not_be_printed_is_read(tmp_path: Path) -> None:
     assert [each.title for each in read_book(path, "x.pdf").chapters] == ["The Ferry", "The Storm", "The Shore"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "time"])
 def test_a_bomb_is_ended(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save_pdf(tmp_path / "x", [[("x", 11, 72, 700)]])

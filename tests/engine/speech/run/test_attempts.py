@@ -75,6 +75,7 @@ def list_parts(events: list[Event]) -> list[PartDone]:
     return [each for each in events if isinstance(each, PartDone)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", speech_fixtures.SHAPES)
 @pytest.mark.parametrize("wrong", [{}, {attempt(0): EARLY, attempt(1): EARLY}], ids=["too long", "too short"])
 def test_a_part_that_comes_out_wrong_is_begun_anew(
@@ -128,6 +129,7 @@ def test_whoever_sets_the_length_gets_it(speakers: dict[str, loader.Speaker], en
     assert len(begun) == 1 and list_parts(events)[0].doubt == ""
 
 
+@pytest.mark.slow
 def test_a_mark_stays_while_other_parts_are_redone_and_goes_with_its_own_redo(
     speakers: dict[str, loader.Speaker], ending: Callable[..., Begun], tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_two_models_take_turns_and_make_one_result(session: Session, phonon: Pat
     assert sum("loaded once" in str(each.sentence) for each in events if isinstance(each, Note)) == 1
 
 
+@pytest.mark.slow
 def test_a_scene_of_two_models_resumes_with_the_one_that_is_missing(session: Session, phonon: Path, pocket: str, tmp_path: Path) -> None:
     text, job, control = "[Anna] Good evening. [Ben] Hello there. [Anna] Come in. [Ben] Thank you.", tmp_path / "job", Control()
     cast = Actor("Ben", model=pocket)
@@ -100,6 +101,7 @@ def test_a_scene_of_two_models_resumes_with_the_one_that_is_missing(session: Ses
     assert all(np.array_equal(a, b) for a, b in zip(read_parts(job), read_parts(tmp_path / "straight"), strict=True))
 
 
+@pytest.mark.slow
 def test_volume_and_pace_are_of_the_join_alone(session: Session, phonon: Path, tmp_path: Path) -> None:
     text = "[Anna] Good evening to you all. [Ben] Hello there."
     job, results = tmp_path / "job", []

@@ -72,6 +72,7 @@ def guesses(estimated: list[int], spoken: list[int], machine: Machine) -> Iterat
     yield now_s, 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 @pytest.mark.parametrize("script", [*RECORDED, *SLOWER])
 def test_after_a_tenth_the_time_left_is_within_half_as_much_again(script: str, machine: Machine) -> None:

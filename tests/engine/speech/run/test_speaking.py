@@ -212,6 +212,7 @@ def test_one_part_is_done_again_and_the_others_stay(speakers: dict[str, loader.S
         run(speakers["dia"], tmp_path / "wrong", text=LONG.replace("9", "ten").replace("sentence", "phrase"), only_parts=(0,), keep=keep)
 
 
+@pytest.mark.slow
 def test_a_redo_that_is_stopped_before_it_makes_a_sound_loses_nothing(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     first = [e for e in run(speakers["dia"], tmp_path / "first", text=LONG) if isinstance(e, Spoken)]
     control = Control()
@@ -226,6 +227,7 @@ def test_a_redo_that_is_stopped_before_it_makes_a_sound_loses_nothing(speakers: 
     assert isinstance(resumed[-1], Finished) and next(e for e in resumed if isinstance(e, Spoken) and e.index == 1).seed == 78
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_spoken_and_the_rest_taken_over(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     """A new first part hears what was taken over after it: it would have another voice otherwise."""
     sentences = [f"{name} went down to the river with the other boats." for name in ("Anna", "Boris", "Clara")]
@@ -309,6 +311,7 @@ def stop_in_the_middle(speaker: loader.Speaker, job: Path) -> Path:
     return job / "unfinished-000.json"
 
 
+@pytest.mark.slow
 def test_a_part_that_another_machine_began_goes_on_here(folders: dict[str, Path], plan: Plan, tmp_path: Path) -> None:
     """It has the voice in a folder of another name; what counts is what lies in it."""
     copy = copy_voice(folders["dia"], tmp_path / "another name")
@@ -359,6 +362,7 @@ def test_a_part_whose_beginning_is_odd_begins_anew(
     assert np.array_equal(begun[1], sound.read(find_result(again))[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [[[32767] * 9], [[-5] * 9], [[5]]], ids=str)
 def test_a_finished_part_whose_codes_are_odd_is_heard_by_its_sound(
     codes: list[list[int]], speakers: dict[str, loader.Speaker], tmp_path: Path
@@ -374,6 +378,7 @@ def test_a_finished_part_whose_codes_are_odd_is_heard_by_its_sound(
     assert isinstance(run(speakers["dia"], job, text=LONG, max_frames=30)[-1], Finished)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("elsewhere", "clip"), [(True, False), (False, False), (True, True)])
 def test_what_breaks_after_another_machines_part_was_its_voice_is_learned_in_the_job_alone(
     elsewhere: bool, clip: bool, speakers: dict[str, loader.Speaker], tmp_path: Path

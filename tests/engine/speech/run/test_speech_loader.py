@@ -57,6 +57,7 @@ def test_what_cannot_be_loaded_is_told(folders: dict[str, Path], plan: Plan, tmp
         loader.load(tmp_path / "nowhere", plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offload", ["model", "group", "sequential"])
 def test_offloaded_voices_say_the_same(
     folders: dict[str, Path], speakers: dict[str, loader.Speaker], plan: Plan, tmp_path: Path, offload: Any
@@ -75,6 +76,7 @@ def test_packed_weights_are_not_copied_back_either() -> None:
         assert memory.returned_bytes == 0 and memory.sent_bytes >= 2 * 64 * 64 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("storage", "compute", "linear"),
     [("bfloat16", "bfloat16", None), ("float16", "float16", None), ("float16", "float32", None), ("float16", "float32", "float16")],

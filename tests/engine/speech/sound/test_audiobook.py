@@ -64,6 +64,7 @@ def test_a_cover_that_is_no_picture_is_left_out(tmp_path: Path) -> None:
         assert not file.streams.video
 
 
+@pytest.mark.slow
 @needs_av
 def test_an_hour_takes_no_more_memory_than_a_minute(tmp_path: Path) -> None:
     def take(seconds: float) -> int:

@@ -210,6 +210,7 @@ def test_afconvert_gets_a_copy_and_may_not_write_more(tmp_path: Path, monkeypatc
         sound.read(tmp_path / "private.aac")
 
 
+@pytest.mark.slow
 @WITH_FFMPEG
 @pytest.mark.parametrize(
     ("name", "options", "row"),

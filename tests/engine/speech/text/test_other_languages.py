@@ -85,6 +85,7 @@ def test_only_other_words_are_shown() -> None:
     assert find_said("In 1999.", "en") == "In nineteen ninety nine."
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("piece", ["1.", "1 ", "-1", "9", "€1,", "1 123", "am ter ", "p. ", "1/1/", "12:", "1 de ", "z ", "\u00a0"])
 def test_it_takes_time_in_proportion_to_the_text(piece: str) -> None:

@@ -242,6 +242,7 @@ def test_paragraphs_keep_what_is_written() -> None:
     assert after_s == BREAK_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bit",
     [

@@ -178,6 +178,7 @@ def test_a_clip_is_called_what_it_is(seconds: float, key: str, tmp_path: Path) -
     assert [voices.say_gone(place, each).key for each in (deleted, other)] == ["restore.voice-gone", "restore.voice"]
 
 
+@pytest.mark.slow
 def test_a_two_hour_clip_is_cut_with_a_word_about_it(tmp_path: Path) -> None:
     words = "[S1] " + "Some words that go on and on. " * 3500
     path = write_clip(tmp_path / "long.wav", 7200, rate=2000)

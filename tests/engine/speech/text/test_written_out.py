@@ -130,6 +130,7 @@ def test_what_is_skipped_parts_words(sign: str) -> None:
     assert not can_read(sign) and write_out(f"one{sign}two") == "one two"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     ["1", "1,", "1-", "1/", "1:", "1.", "A.", "a.", "St. ", "$1", "\u00bd", "1 km ", "+1 555 ", "X", "h", "s", "A", "1x", "- ", "(555) "],

@@ -137,6 +137,7 @@ def test_it_does_not_end_before_the_least_frames(
     assert (decoding.frames, decoding.cut_off) == (least, False)
 
 
+@pytest.mark.slow
 def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
     model = DiaForConditionalGeneration.from_pretrained(folders["starter"]).eval()
     for broken_off in (1, 3, 20, 47, 49):
@@ -150,6 +151,7 @@ def test_going_on_makes_the_same_rows(folders: dict[str, Path]) -> None:
         assert torch.equal(whole.rows, second.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_sound_in_pieces_equals_the_whole(folders: dict[str, Path], name: str) -> None:
     model = DacModel.from_pretrained(folders[name] / "codec").eval()

@@ -130,6 +130,7 @@ def test_on_a_mac_the_layers_that_each_row_runs_take_the_way_of_the_plan(product
     assert (stand_ins.launched[16, 2] > 8) == (product == "kernel")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_gone_when_a_voice_speaks_gives_way_to_torch(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")
 

@@ -82,6 +82,7 @@ def test_files_that_are_no_frames_are_no_voices(session: Session, phonon: Path, 
     assert limits is not None and [*limits.brought] == ["Default", "freya"] == [*limits.usual]
 
 
+@pytest.mark.slow
 def test_each_speaker_has_a_voice_and_the_first_the_chosen_one(session: Session, phonon: Path, tmp_path: Path) -> None:
     brought = find_limits(session.home, "phonon-31m").brought
     said = "[S{}] Hello there."
@@ -103,6 +104,7 @@ def test_a_recording_is_refused_where_nothing_can_hear_it(session: Session, phon
         check(session.home, request, BY_ID["phonon-31m"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made_for", "shape"),
     [

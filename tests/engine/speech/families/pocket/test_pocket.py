@@ -201,6 +201,7 @@ def test_without_noise_no_seed_matters(loaded: dict[Kind, loader.Speaker]) -> No
     assert torch.equal(first.get_codes(0, 6), second.get_codes(0, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_sound_in_pieces_is_that_of_the_whole(pockets: dict[Kind, Path], loaded: dict[Kind, loader.Speaker], kind: Kind) -> None:
     codec, latents = pocket_of(loaded[kind]).codec, torch.randn(30, LATENT, generator=torch.Generator().manual_seed(3))
@@ -238,6 +239,7 @@ def speak(speaker: loader.Speaker, job: Path, **more: Any) -> list[Event]:
     return run(speaker, job, **{"text": TEXT, "max_frames": 40, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_stopped_anywhere_it_ends_as_if_it_had_not_been(loaded: dict[Kind, loader.Speaker], kind: Kind, plan: Plan, tmp_path: Path) -> None:
     speaker = never_ending(loaded[kind], plan)

@@ -67,6 +67,7 @@ def test_it_is_there_once_all_its_files_are(session: Session, folder: Path) -> N
     assert locate(session.home, BY_ID[ID]) is None
 
 
+@pytest.mark.slow
 def test_a_recording_is_imitated_without_its_words(session: Session, folder: Path, tmp_path: Path) -> None:
     clips = [save_tone(tmp_path / f"{pitch}.wav", pitch) for pitch in (110, 900)]
     low, high = (read_result(speak(session, tmp_path / Path(clip.path).stem, voice=clip)) for clip in clips)
@@ -74,6 +75,7 @@ def test_a_recording_is_imitated_without_its_words(session: Session, folder: Pat
     assert np.array_equal(plain, again) and not np.array_equal(low, high) and not np.array_equal(plain, low)
 
 
+@pytest.mark.slow
 def test_a_cast_of_four_speaks_each_with_a_voice(session: Session, folder: Path, tmp_path: Path) -> None:
     names = ("Anna", "Ben", "Cleo", "Dan")
     cast = tuple(Actor(name, voice=save_tone(tmp_path / f"{name}.wav", 110 * (place + 1))) for place, name in enumerate(names))
@@ -102,6 +104,7 @@ def test_it_is_forecast_and_goes_on_from_a_speakers_last_part(session: Session, 
     assert len(chained) > 1 and all(chained)
 
 
+@pytest.mark.slow
 def test_another_computer_speaks_as_the_same_recording(session: Session, folder: Path, tmp_path: Path) -> None:
     clip, files = save_tone(tmp_path / "low.wav", 110), tmp_path / "files"
     packed = pack(SpeechRequest(TEXT, ID, clip, seed=3))

@@ -218,6 +218,7 @@ def test_a_recording_is_heard_as_transformers_hears_it(endless: Path, speaker: l
         torch.testing.assert_close(voice_of(speaker).codec.encode(clip), right, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_sound_in_pieces_is_that_of_the_whole(speaker: loader.Speaker) -> None:
     voice = voice_of(speaker)
     codes = make(voice, make_task(HELLO), 5).get_codes(0, 5)
@@ -245,6 +246,7 @@ def speak(speaker: loader.Speaker, job: Path, **more: Any) -> list[Event]:
     return run(speaker, job, **{"text": TEXT, "max_frames": 17, **more})
 
 
+@pytest.mark.slow
 def test_stopped_anywhere_it_ends_as_if_it_had_not_been(speaker: loader.Speaker, tmp_path: Path) -> None:
     whole, rate = sound.read(find_result(speak(speaker, tmp_path / "whole")))
     assert rate == 24_000 and whole.std() > 0.001
