@@ -15,7 +15,7 @@ NARRATOR: Final = "Narrator"
 """Whoever speaks before the first name is called so."""
 NAMES_MOST: Final = 50
 _BRACKETS: Final = re.compile(rf"\[[ \t]*+(?:(?:s|speaker)[ \t]*+(\d{{1,6}})[ \t]*+|([^\[\]\n:]{{1,{NAME_MOST}}}))\]", re.IGNORECASE)
-_AT_LINE: Final = re.compile(rf"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{{0,{NAME_MOST - 1}}})(?::(?=\s)|：)", re.MULTILINE)
+AT_LINE: Final = re.compile(rf"^[ \t]*+([^\s\[\]:：][^\[\]:：\n]{{0,{NAME_MOST - 1}}})(?::(?=\s)|：)", re.MULTILINE)
 _WORDS: Final = re.compile(r"\w")
 _ENDS: Final = frozenset(".!?…,\"”'’)]—-:")
 """Within a line, a tag follows one of these."""
@@ -44,7 +44,7 @@ def find_tags(text: str, known: Collection[str] = ()) -> list[Tag]:
         elif (name := " ".join(each[2].split())).casefold() in spelt or (may_be_name(name) and _is_in_place(text, *each.span(), guessed)):
             found.append(Tag(*each.span(), spelt.setdefault(name.casefold(), name)))
     named = {each.name.casefold() for each in found} | set(spelt)
-    for each in _AT_LINE.finditer(text):
+    for each in AT_LINE.finditer(text):
         if (name := " ".join(each[1].split())).casefold() in named:
             found.append(Tag(each.start(1), each.end(), spelt.get(name.casefold(), name)))
     return sorted(found)

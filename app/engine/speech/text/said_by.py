@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Final
 
-from app.engine.speech.text.cast_tags import NARRATOR, find_tags
+from app.engine.speech.text.cast_tags import AT_LINE, NARRATOR, find_tags
 from app.engine.speech.text.likely_language import LOOKED_AT, choose_language
 from app.engine.speech.text.named_speakers import Edit
 from app.engine.speech.text.said_clauses import (
@@ -53,8 +53,8 @@ class _Speech:
     end: int
     before: str = ""
     after: str = ""
-    told: bool = False
-    """Its sentence goes on after it."""
+    ends: str = ""
+    """The last sign within it: behind a comma its sentence goes on after it."""
     free: bool = False
     """It is no part of the sentence before it."""
     goes_on: bool = False
@@ -99,11 +99,17 @@ def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[s
         return []
     lines = text.split("\n")
     speeches = _name_speeches(text, lines)
-    same = find_same({each.name for line in speeches for each in line if each.name}) if same is None else same
+    called = {each.name for line in speeches for each in line if each.name}
+    same = find_same(called) if same is None else same
+    tagged = {same.get(name, name).casefold() for name in (called if among is None else among)}
     found: list[Edit] = []
     begin, narrates = 0, True
     for line, said in zip(lines, speeches, strict=True):
         at = 0
+        head = AT_LINE.match(line)
+        if head is not None and head[1].casefold() in tagged and line[head.end() : said[0].begin if said else len(line)].strip():
+            found.append(Edit(begin, begin, NARRATOR))  # "Emma: Part One" would be a tag of hers
+            narrates = True
         for each in said:
             name = same.get(each.name, each.name) if each.name else ""
             if not name or (among is not None and name not in among):
@@ -171,7 +177,7 @@ def _name_in(language: str, lines: list[str]) -> list[list[_Speech]]:
     for _ in range(2):  # whoever is named beyond doubt is known elsewhere, too
         for each in chain(*speeches):
             if each.before or each.after:
-                each.name = read_clauses(language, each.before, each.after, known, each.told)
+                each.name = read_clauses(language, each.before, each.after, known, each.ends)
         known = list_known(language, {each.name for each in chain(*speeches) if each.name})
     _join(speeches)
     for line, said in zip(lines, speeches, strict=True):
@@ -199,7 +205,7 @@ def _share(language: str, line: list[_Speech], known: Collection[str]) -> None:
     """Give quotes of a paragraph that name nobody to whoever has the one before, or the one after the first; not past somebody else."""
     first = next((place for place, each in enumerate(line) if each.name), 0)
     for last, each in pairwise(line):
-        if each.name is None and each.free and last.name and is_alone(language, each.before, last.name, known, not last.told):
+        if each.name is None and each.free and last.name and is_alone(language, each.before, last.name, known, last.ends != ","):
             each.name = last.name
     for each, following in reversed([*pairwise(line[: first + 1])]):
         ends = following.before.rstrip()[-1:] in STOPS
@@ -248,7 +254,7 @@ def _list_quotes(line: str, following: str, lead: str, goes_on: bool) -> list[_S
             before = lead
         after = line[end : min(end + AROUND_MOST, spans[place + 1][0] if place + 1 < len(spans) else len(line))]
         free = _is_free(line, begin) or before.rstrip()[-1:] == ","
-        said.append(_Speech(begin, end, before, after, line[end - 3 : end - 1].rstrip()[-1:] == ",", free, open_))
+        said.append(_Speech(begin, end, before, after, line[end - 3 : end - 1].rstrip()[-1:], free, open_))
     return said
 
 

@@ -22,12 +22,14 @@ from app.engine.speech.text.said_words import (
     CHINESE_VERBS,
     CLAUSES,
     GESTURES,
+    HEARD,
     JAPANESE_NOBODY,
     JAPANESE_TITLES,
     JAPANESE_VERBS,
     PARTICLES,
     RELATIONS,
     SAYINGS,
+    SILENT,
     Saying,
 )
 
@@ -67,18 +69,33 @@ _JAPANESE_AROUND: Final = re.compile(rf"^{_JAPANESE_NAME}[はが]、?$")
 _JAPANESE_SAID: Final = re.compile(JAPANESE_VERBS)
 
 
-def read_clauses(language: str, before: str, after: str, known: Collection[str], told: bool) -> str | None:
-    """Return who says a quote by the sentence before it and the words after it; empty: somebody without a name; None: they do not tell. `known`: names
-    of the text, which count where an unknown word might be none. `told`: the quote's own end shows that its sentence goes on after it."""
+def read_clauses(language: str, before: str, after: str, known: Collection[str], ends: str) -> str | None:
+    """Return who says a quote by the sentence before it and the words after it; empty: somebody without a name, or either of two; None: they do not tell.
+    `known`: names of the text, which count where an unknown word might be none. `ends`: the quote's last sign; behind a comma its sentence goes on."""
     if language == "ja":
         return _read_japanese(before, after)
     if language == "zh":
         return _read_chinese(before, after, known)
     row = SAYINGS[language]
-    words = WORD.findall(after)
-    alone = bool(words) and words[-1] == ":" and not told  # "Yes." Ben said: "No." is said of the second
+    words, told = WORD.findall(after), ends == ","
+    following = ":," if ends == "." else ":"  # "Yes." Ben said: "No." is said of the second
+    alone = bool(words) and not told and words[-1] in following
     found = None if alone else read_after(row, words, known, told)
-    return found if found is not None else _read_before(row, find_last_sentence(row, WORD.findall(before)), known)
+    first = None if found is not None and told else _read_before(row, find_last_sentence(row, WORD.findall(before)), known)
+    if found is None or (found and not told and first not in (None, found)):
+        return first if not found or words[0][0].isupper() else ""  # Anna said, “Yes.” Ben laughed.
+    return "" if found and not told and _is_beat(language, words, ends, before, found) else found
+
+
+def _is_beat(language: str, words: Sequence[str], ends: str, before: str, name: str) -> bool:
+    """Tell whether a sentence behind a quote may be told of who hears it: Anna smiled. “Yes.” Ben laughed."""
+    row = SAYINGS[language]
+    verb = _skip(row, words, read_name(row, words, 0)[1])
+    if not words[0][0].isupper() or verb >= len(words):
+        return False
+    silent = words[verb + 1 : verb + 2] and words[verb + 1] in SILENT
+    own = not any(map(str.isalnum, before)) or not {*name.split()}.isdisjoint(WORD.findall(before))
+    return bool(silent) or (not own and (ends == "." or words[verb] in GESTURES[language]))
 
 
 def list_known(language: str, names: Collection[str]) -> frozenset[str]:
@@ -110,7 +127,7 @@ def read_gesture(language: str, before: str, quote: str, after: str, known: Coll
         return None
     if not {*WORD.findall(quote)}.isdisjoint({*name.split()} & {*known}):
         return None
-    others = CLAUSES | row.pronouns | row.ands | row.verbs | GESTURES[language] | {","}
+    others = CLAUSES | row.pronouns | row.ands | row.verbs | GESTURES[language] | HEARD | {","}
     follows = WORD.findall(after)[:1]
     somebody = any(_is_name(row, word) and word not in name.split() for word in follows) or {*map(str.lower, follows)} & ARTICLES[language]
     named = any(word in known or (language != "de" and _is_name(row, word)) for word in words[gesture + 1 :])
@@ -126,7 +143,9 @@ def is_alone(language: str, told: str, name: str, known: Collection[str], begins
     first, named, last = True, False, ""
     for word in WORD.findall(told):
         named = named or word in own
-        somebody = begins and (_is_name(row, word) or word.lower().replace("'", "’").partition("’")[0] in ARTICLES[language])
+        stem = word.replace("'", "’").partition("’")[0]
+        whose = word.endswith(_GENITIVE) and stem in known and stem not in own  # Anna’s brother nodded
+        somebody = begins and (whose or _is_name(row, word) or stem.lower() in ARTICLES[language])
         other = (word in known and not (first and named)) or somebody or (not first and word in row.verbs)
         if other and word not in own:
             return False
@@ -227,7 +246,7 @@ def _read_before(row: Saying, words: list[str], known: Collection[str]) -> str |
 def _is_told(row: Saying, words: Sequence[str], after: int, colon: bool, known: Collection[str]) -> bool:
     """Tell whether a sentence that begins with a name leads to what this one says: "Anna put down her cup and said", with nobody else in it."""
     rest = words[after:]
-    if any(word.lower() in row.pronouns or word in known for word in rest):
+    if any(word.lower() in row.pronouns or word in known or word == ":" for word in rest):
         return False
     last = next((place for place in range(len(rest) - 1, -1, -1) if rest[place].lower() in row.ands), None)
     return colon or (last is not None and _is_verb(row, rest, _skip(row, rest, last + 1)))
@@ -240,7 +259,7 @@ def _read_subject(row: Saying, words: Sequence[str], verb: int, known: Collectio
     bare = name == " ".join(words[at:after]) and after == at + 2 and words[at].lower() not in row.titles
     if bare and words[verb].lower() in ADDRESSING and name not in known:
         return words[at]
-    both = name and words[after : after + 1] and words[after].lower() in row.ands and read_name(row, words, after + 1)[0]
+    both = name and words[after : after + 1] and words[after].lower() in row.ands and read_name(row, words, _skip(row, words, after + 1))[0]
     return "" if both else name
 
 

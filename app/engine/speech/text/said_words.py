@@ -60,15 +60,15 @@ SAYINGS: Final = {
         "mumbled stammered yelled roared bellowed urged begged pleaded admitted protested suggested announced interrupted told",
         pronouns="he she it they we you i who that which somebody someone nobody everybody everyone anybody anyone nothing something one neither both "
         "none another other others people many some all few most mine voices",
-        fixed="the a an his her their my your our its this these those no every each any what whose well oh ah yes okay please thanks hello today "
-        "tomorrow monday tuesday wednesday thursday saturday sunday",
+        fixed="the a an his her their my your our its this these those no every each any what whose well oh ah yes okay please thanks hello as when if had "
+        "while because until unless although today tomorrow monday tuesday wednesday thursday saturday sunday",
         leads="and but then so now or at last again here there later yes",
         between="old young little poor dear then again quietly softly quickly slowly gently finally suddenly at last once also only loudly sharply "
-        "coldly calmly firmly gravely simply hastily angrily sadly happily eagerly dryly drily",
+        "coldly calmly firmly gravely simply hastily angrily sadly happily eagerly dryly drily perhaps maybe",
         titles="mr mrs ms miss mister madam madame dr doctor prof professor sir lady lord dame aunt auntie uncle captain capt colonel major general "
         "sergeant lieutenant inspector detective officer judge father brother sister mother king queen prince princess duke duchess count countess "
         "baron baroness old little young big st saint grandma grandpa granny cousin master mistress rev reverend monsieur mademoiselle herr frau",
-        ands="and",
+        ands="and or",
         asides="and with in as who her his their the a an while without at on to then looking turning smiling laughing rising standing sitting",
         name_first=True,
     ),
@@ -84,10 +84,10 @@ SAYINGS: Final = {
         "alles nein ja ach na heute gestern morgen montag dienstag mittwoch donnerstag samstag sonnabend sonntag",
         leads="und aber doch dann da nun jetzt endlich schließlich daraufhin darauf danach plötzlich leise laut wieder also so hier dort später sofort "
         "nur auch zuerst zuletzt dabei draußen drinnen oben unten lachend schnell langsam ruhig",
-        between="leise laut nun da dann sich schließlich endlich wieder auch ihm ihr ihnen mir uns plötzlich",
+        between="vielleicht leise laut nun da dann sich schließlich endlich wieder auch ihm ihr ihnen mir uns plötzlich",
         titles="herr herrn frau fräulein hr fr frl dr doktor prof professor tante onkel oma opa großmutter großvater vater mutter bruder schwester könig "
         "königin prinz prinzessin graf gräfin baron hauptmann kommissar kommissarin inspektor inspektorin kapitän pfarrer pater fürst herzog",
-        ands="und",
+        ands="und oder",
     ),
     "fr": _saying(
         verbs="dit répondit répond demanda demande écria exclama cria crie murmura murmure ajouta ajoute reprit reprend continua répliqua réplique fit "
@@ -96,10 +96,10 @@ SAYINGS: Final = {
         pronouns="il elle on ils elles je tu nous vous qui celui-ci celle-ci personne quelqu’un quelqu'un chacun chacune tous toutes ceci cela ce rien",
         fixed="le la les un une des son sa ses mon ma mes ton ta tes notre votre leur leurs cet cette ces l’homme aucun oui non bien ah oh eh",
         leads="et mais alors puis enfin là ainsi or donc aussitôt soudain ensuite après",
-        between="a lui leur me nous vous s le la vieux vieille petit petite jeune pauvre brave alors doucement enfin encore aussitôt",
+        between="peut-être a lui leur me nous vous s le la vieux vieille petit petite jeune pauvre brave alors doucement enfin encore aussitôt",
         titles="m mm mme mlle mgr monsieur madame mademoiselle monseigneur maître me docteur dr professeur père mère frère sœur soeur oncle tante comte "
         "comtesse duc duchesse marquis marquise baron baronne roi reine prince princesse capitaine colonel général abbé inspecteur commissaire saint",
-        ands="et",
+        ands="et ou",
         asides="qui que dont en et puis tout toute sans avec sur à au aux d de du des par pour le la les l un une sa son ses les comme après avant dans tandis "
         "pendant mais sourire plus très trop assez",
     ),
@@ -111,10 +111,10 @@ SAYINGS: Final = {
         "que eso esto nada",
         fixed="el la los las un unos unas su sus mi mis tu tus nuestro nuestra ese esa aquella cada ningún sí no bien bueno ay",
         leads="y pero entonces luego después ahora así por fin al pues",
-        between="le les me nos se lo el la viejo vieja joven pequeño pequeña pobre entonces también",
+        between="quizás quizá le les me nos se lo el la viejo vieja joven pequeño pequeña pobre entonces también",
         titles="señor señora señorita sr sra srta don doña d dr dra doctor doctora profesor profesora padre madre fray sor tío tía capitán coronel general "
         "rey reina príncipe princesa conde condesa duque duquesa marqués marquesa maese inspector inspectora comisario san santa",
-        ands="y e",
+        ands="y e o u",
     ),
     "it": _saying(
         verbs="disse dice chiese chiede domandò domanda rispose risponde esclamò esclama gridò grida mormorò mormora sussurrò sussurra aggiunse aggiunge "
@@ -125,12 +125,12 @@ SAYINGS: Final = {
         "questo questa che ciò niente",
         fixed="il lo la i gli le un l suo sua suoi sue mio mia tuo tua nostro nostra ogni quel sì no bene beh ah oh",
         leads="e ed ma allora poi infine quindi così dunque ora subito dopo",
-        between="gli le mi ci si il lo la vecchio vecchia giovane piccolo piccola povero povera allora piano ancora poi",
+        between="forse gli le mi ci si il lo la vecchio vecchia giovane piccolo piccola povero povera allora piano ancora poi",
         titles="signor signore signora signorina sig don donna dottor dottore dottoressa dott professor professore professoressa padre madre fra suor zio "
         "zia nonno nonna capitano colonnello generale re regina principe principessa conte contessa duca duchessa marchese "
         "marchesa maestro ispettore "
         "commissario ser messer san santa",
-        ands="e ed",
+        ands="e ed o od",
     ),
     "pt": _saying(
         verbs="disse diz perguntou pergunta respondeu responde gritou grita exclamou exclama murmurou murmura sussurrou sussurra acrescentou replicou "
@@ -139,10 +139,10 @@ SAYINGS: Final = {
         pronouns="ele ela eles elas eu tu você vocês nós alguém ninguém quem um uma todos todas outro outra este esta esse essa aquele aquela que isso nada",
         fixed="o a os as uns umas seu sua seus suas meu minha teu tua nosso nossa cada nenhum sim não bem ah oh",
         leads="e mas então depois agora assim por fim enfim logo",
-        between="lhe lhes me nos se o a velho velha jovem pequeno pequena pobre então também",
+        between="talvez lhe lhes me nos se o a velho velha jovem pequeno pequena pobre então também",
         titles="senhor senhora sr sra srta senhorita dona dom d seu dr dra doutor doutora professor professora padre madre frei irmã tio tia avô avó "
         "capitão coronel general rei rainha príncipe princesa conde condessa duque duquesa marquês marquesa mestre inspetor comissário são santa",
-        ands="e",
+        ands="e ou",
     ),
     "ru": _saying(
         verbs=" ".join((*_RUSSIAN, *(f"{each}а" for each in _RUSSIAN)))
@@ -154,7 +154,7 @@ SAYINGS: Final = {
         between="тихо громко вдруг ему ей им мне нам снова опять старый старая маленький маленькая бедный бедная тогда наконец",
         titles="господин госпожа г г-н г-жа доктор профессор дядя тётя тетя дед бабушка дедушка капитан полковник генерал князь княгиня княжна граф графиня "
         "барон отец мать брат сестра товарищ старик",
-        ands="и",
+        ands="и или",
         articles=False,
     ),
 }  # fmt: skip
@@ -186,6 +186,13 @@ BODY: Final = word_set(
     "cabeza hombros ceño testa spalle fronte cabeça ombros плечами головой"
 )
 """These of them are gestures only with a part of one's own body; who raises a hand may be asked."""
+SILENT: Final = word_set("nothing no little not")
+"""Who says this, says no quote."""
+HEARD: Final = word_set(
+    "voice radio television shout cry call answer reply words note letter message stimme radio ruf schrei antwort worte zettel brief nachricht "
+    "voix cri réponse mots lettre voz grito respuesta palabras carta voce risposta parole lettera resposta palavras голос крик ответ слова письмо"
+)
+"""What somebody smiles at may be what is quoted."""
 CLAUSES: Final = word_set(
     "as when while until till but though because als während bis doch aber denn weil quand comme lorsque tandis mais cuando mientras como pero quando mentre "
     "come ma enquanto mas когда пока но как"

@@ -10,7 +10,7 @@ from app.engine.jobs.request import SpeechRequest
 from app.engine.models.voice_limits import DIA
 from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.cast_tags import find_tags
-from app.engine.speech.text.said_by import count_quotes, drop_tags, find_quotes, find_same, guess_speakers, put_tags
+from app.engine.speech.text.said_by import count_quotes, drop_tags, find_quotes, find_same, guess_speakers, put_tags, tag_chapter
 from tests.engine.speech.text.test_said_passages import PASSAGES, find_answers
 
 STORY = """It was late. \u201cCome in,\u201d said Anna, \u201cand sit down.\u201d She waited.
@@ -188,6 +188,18 @@ def test_all_tags_of_a_guess_are_read_as_tags() -> None:
     for text in (*own, *(text for text, _ in chain(*PASSAGES.values()))):
         edits = find_quotes(text)
         assert [each.name for each in find_tags(put_tags(text, edits))] == [each.name for each in edits], text
+
+
+@pytest.mark.parametrize("heading", ["Emma: Part One\n\n", "  Emma: Part One\n\n", "It rained.\n\nEmma: Part One\n\n", "Emma: Part One. "])
+def test_a_heading_that_begins_with_a_name_and_a_colon_is_the_narrators(heading: str) -> None:
+    text = f"{heading}“Yes,” said Emma. “No,” said Ben.\n\nEmma: Part Two\n\nIt rained."
+    tagged = put_tags(text, find_quotes(text))
+    assert "Emma: Part One" in tagged
+    assert [each.name for each in find_tags(tagged)] == ["Narrator", "Emma", "Narrator", "Ben", "Narrator", "Narrator"]
+    assert drop_tags(tagged, ())[0] == text
+    alone = f"{heading}It rained."
+    tags = find_tags(tag_chapter(alone, {"Emma", "Ben"}), ["Narrator", "Emma", "Ben"])
+    assert {each.name for each in tags} == {"Narrator"}, "nor where she says nothing"
 
 
 def test_tags_that_were_put_into_a_script_are_taken_out_and_nothing_else_is() -> None:

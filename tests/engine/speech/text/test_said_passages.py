@@ -132,3 +132,60 @@ def test_most_passages_are_right() -> None:
     passages = [*chain(*PASSAGES.values())]
     wrong = [text for text, answer in passages if find_answers(text) != answer]
     assert len(passages) == 80 and len(wrong) <= 9, wrong
+
+
+SPOKE = {
+    "en": ("“Go,” said Ben. “Now,” said Anna.\n", "Ben:Go Anna:Now"),
+    "de": ("„Geh“, sagte Ben. „Jetzt“, sagte Anna.\n", "Ben:Geh Anna:Jetzt"),
+    "fr": ("« Va », dit Paul. « Non », répondit Anna.\n", "Paul:Va Anna:Non"),
+    "es": ("«Ven», dijo Ana. «No», respondió Luis.\n", "Ana:Ven Luis:No"),
+    "it": ("«Vieni», disse Anna. «No», rispose Marco.\n", "Anna:Vieni Marco:No"),
+}
+TOLD_AFTERWARDS: dict[str, list[tuple[str, str]]] = {
+    "en": [
+        ("Anna smiled. “Yes.” Ben laughed.", ""),
+        ("Anna smiled. “Yes.” Ben laughed. “No.”", ""),
+        ("She smiled. “Yes.” Ben laughed.", ""),
+        ("“Well,” said Anna. “Yes.” Ben laughed.", "Anna:Well"),
+        ("Anna frowned. “Rain.” Ben said nothing.", ""),
+        ("“Rain?” Ben said nothing.", ""),
+        ("Anna frowned. “Rain.” Ben said, “Again?”", "Ben:Again"),
+        ("Anna frowned. “Rain.” Ben said: “Again?”", "Ben:Again"),
+        ("Anna said, “Yes.” Ben laughed.", "Anna:Yes"),
+        ("Anna said, “Yes!” Ben laughed. “No.”", "Anna:Yes"),
+        ("Ben smiled. “Yes.” Ben laughed.", "Ben:Yes"),
+        ("“Yes.” Ben laughed.", "Ben:Yes"),
+        ("“Yes!” Ben laughed. “No!” Ben sighed.", "Ben:Yes Ben:No"),
+        ("Anna grinned. “Listen!” Ben whispered.", "Ben:Listen"),
+        ("Anna grinned. “Listen,” whispered Ben.", "Ben:Listen"),
+        ("Anna frowned at the sign. “Closed.”", "Anna:Closed"),
+        ("Anna frowned at the radio. “Rain in the north.”", ""),
+        ("Anna smiled at the note. “Come at nine.”", ""),
+        ("“Good night,” Ben said. Anna’s brother nodded. “Sleep well.”", "Ben:Good"),
+        ("“Good night,” Ben said. Anna’s voice shook. “Sleep well.”", "Ben:Good"),
+        ("“No,” said Anna or perhaps Ben.", ""),
+        ("“No,” said Anna and Ben.", ""),
+        ("As Ben said, “Never.”", ""),
+        ("If Ben said, “Never,” they went.", ""),
+        ("Ben: A Life: “Come in.”", ""),
+        ("Ben: Part One\n“Come in.”", ""),
+        ("Ben:\n“Come in.”", "Ben:Come"),
+        ("Ben: “Come in.”", "Ben:Come"),
+    ],
+    "de": [
+        ("Anna lächelte. „Ja.“ Ben lachte.", ""),
+        ("Anna sagte: „Ja!“ Ben lachte. „Nein.“", "Anna:Ja"),
+        ("„Ja“, sagte Anna oder vielleicht Ben.", ""),
+        ("Anna runzelte die Stirn. „Zu.“ Ben sagte: „Schade.“", "Ben:Schade"),
+    ],
+    "fr": [("Anna sourit. « Oui. » Paul rit.", ""), ("Anna dit : « Oui. » Paul rit. « Non. »", "Anna:Oui")],
+    "es": [("Ana sonrió. «Sí.» Luis rió.", ""), ("«Sí», dijo Ana o quizás Luis.", "")],
+    "it": [("Anna sorrise. «Sì.» Marco rise.", ""), ("Anna disse: «Sì.» Marco rise. «No.»", "Anna:Sì")],
+}
+
+
+@pytest.mark.parametrize("language", TOLD_AFTERWARDS)
+def test_what_two_may_have_said_is_nobodys(language: str) -> None:
+    before, named = SPOKE[language]
+    for text, answer in TOLD_AFTERWARDS[language]:
+        assert find_answers(before + text) == f"{named} {answer}".strip(), text
