@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -33,6 +33,7 @@ NOTE: Final = 0.95
 """A note's letters are smaller than the text's by this factor."""
 _RAISED: Final = re.compile(rf"{RAISED}([^{LOWERED}]{{1,3}}){LOWERED}|([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{{1,3}})")
 _NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\s*+(?=[^\W\d_]|[\"'(\u2018\u201c])")
+_LISTED: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|(\d{{1,4}}))[.)\]]*+\s++(?=[^\W\d_]|[\"'(\u2018\u201c])")
 _AFTER_SIGN: Final = frozenset(".,;:!?)]\u201d\u2019\"'\u2026\u00bb")
 """No blank goes before these where they follow a raised sign."""
 _POWER_BEHIND: Final = re.compile(
@@ -128,9 +129,10 @@ def _is_raised(sign: PrintedLine, line: PrintedLine) -> bool:
 
 def _drop_notes(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
     """Leave out the notes at the foot of pages, in smaller letters, each with the sign that is raised in the page's text, and the raised signs. Where
-    anything tells against notes, as in a list, all stays: a note that is read aloud does less harm than a text that is lost."""
+    anything tells against notes, as in a list, all stays: a note that is read aloud does less harm than a text that is lost. Of notes at the end of a
+    chapter or of the book the raised signs go, too; they stay themselves, as they can be left out by their chapter."""
     body = _find_body(line for page in pages for line in page)
-    kept: list[list[PrintedLine]] = []
+    kept: list[tuple[Sequence[PrintedLine], Collection[str]]] = []
     goes_on = False
     """A note of the page before has no end."""
     for page in pages:
@@ -148,8 +150,50 @@ def _drop_notes(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine
             text = (*text, *notes[:begun])
         else:
             goes_on, text, signs = False, page, []
-        kept.append([replace(line, text=_without_signs(line.text, signs)) for line in text])
-    return [[line for line in page if line.text] for page in kept]
+        kept.append((text, signs))
+    ends = _find_endnotes(kept)
+    spoken = (
+        [replace(line, text=_without_signs(line.text, {*signs, *ends[place]})) for line in text] for place, (text, signs) in enumerate(kept)
+    )
+    return [[line for line in page if line.text] for page in spoken]
+
+
+def _find_endnotes(pages: Iterable[tuple[Sequence[PrintedLine], Collection[str]]]) -> defaultdict[int, set[str]]:
+    """Return, by page, the raised numbers of notes that stand at an end: they count from 1, and so do as many lines of one size further on."""
+    rows, lists = list[list[tuple[int, int]]](), list[list[float]]()
+    """Of each sign, the line's place in the book and the page; of each note its size."""
+    begins = list[int]()
+    """Lists begin in these lines."""
+    every = ((page, line, signs) for page, (lines, signs) in enumerate(pages) for line in lines)
+    for at, (page, line, signs) in enumerate(every):
+        listed = _LISTED.match(line.text)
+        number = _read_sign(listed) if listed is not None else ""
+        if number == "1":
+            begins.append(at)
+            lists.append([line.size])
+        elif lists and number == str(len(lists[-1]) + 1) and line.size == lists[-1][0]:
+            lists[-1].append(line.size)
+        for found in _RAISED.finditer(line.text):
+            sign = _read_sign(found)
+            if not found.start() or sign in signs or not _may_lead_to_note(found):
+                continue
+            if sign == "1":
+                rows.append([(at, page)])
+            elif rows and sign == str(len(rows[-1]) + 1):
+                rows[-1].append((at, page))
+    unused = defaultdict[int, deque[int]](deque)
+    for begin, notes in zip(begins, lists, strict=True):
+        unused[len(notes)].append(begin)
+    ends = defaultdict[int, set[str]](set)
+    for row in rows:
+        alike = unused[len(row)]
+        while alike and alike[0] <= row[-1][0]:
+            alike.popleft()
+        if alike:
+            alike.popleft()
+            for number, (_, page) in enumerate(row, 1):
+                ends[page].add(str(number))
+    return ends
 
 
 def _read_sign(found: re.Match[str]) -> str:

@@ -115,6 +115,46 @@ def test_notes_at_the_foot_of_a_page_break_no_sentence(sea: str, notes: list[str
     assert not any(note[-5:] in text for note in notes)
 
 
+def print_endnotes(notes: list[str], *signs: str) -> str:
+    """Return the text of a book whose pages have raised signs, and whose notes stand on a page of their own."""
+    pages: list[list[PrintedAt]] = [
+        [(f"nobody on the long pier saw it go {place}", 11, 72, 700 - 14 * place) for place in range(20)] for _ in signs
+    ]
+    for page, sign in zip(pages, signs, strict=True):
+        page[3] = (f"the sea.{sign} It", 11, 72, 658)
+    pages.append([(note, 9, 72, 700 - 14 * place) for place, note in enumerate(notes)])
+    return " ".join(gather(flow(lay(pages), [])))
+
+
+@pytest.mark.parametrize("signs", [("\ue0001\ue001", "\ue0002\ue001"), ("\u00b9", "\u00b2")])
+@pytest.mark.parametrize(
+    "notes", [["1. A sea.", "2. A lake."], ["1 A sea.", "that lies north.", "2 A lake."], ["\ue0001\ue001 A sea.", "\ue0002\ue001 A lake."]]
+)
+def test_signs_of_notes_at_the_end_are_left_out(signs: tuple[str, ...], notes: list[str]) -> None:
+    text = print_endnotes(notes, *signs)
+    assert text.count("the sea. It") == 2 and "A lake." in text
+
+
+@pytest.mark.parametrize(
+    ("notes", "signs"),
+    [
+        (["1. Eggs.", "2. Milk.", "3. Salt."], ("\ue0001\ue001", "\ue0002\ue001")),
+        (["1. A sea.", "2. A lake."], ("\ue0002\ue001", "\ue0003\ue001")),
+        (["1. A sea."], ("\ue0001\ue001", "\ue0002\ue001")),
+        (["A sea.", "A lake."], ("\ue0001\ue001", "\ue0002\ue001")),
+    ],
+)
+def test_raised_figures_that_no_notes_at_the_end_count_with_stay(notes: list[str], signs: tuple[str, ...]) -> None:
+    text = print_endnotes(notes, *signs)
+    assert all(f"the sea.{sign[1]} It" in text for sign in signs)
+
+
+def test_each_chapter_may_count_its_notes_at_the_end_anew() -> None:
+    first, second = "\ue0001\ue001", "\ue0002\ue001"
+    text = print_endnotes(["One", "1. A sea.", "2. A lake.", "Two", "1. A pond."], first, second, first)
+    assert text.count("the sea. It") == 3
+
+
 def test_small_letters_at_the_foot_that_no_sign_leads_to_stay() -> None:
     text = " ".join(gather(flow(lay(print_notes("2 of them sang,", "1 was mute.")), [])))
     assert "2 of them sang," in text and "1 was mute." in text
