@@ -117,6 +117,16 @@ def _word_one(found: re.Match[str]) -> str:
     return f"{one(found[1]) if found[1] != 'Uhr' else 'ein'} " if counts else found[0]
 
 
+def _word_half(found: re.Match[str]) -> str:
+    kind = 0 if found["feminine"] else 1 if found["neuter"] else 2
+    before, article = found["before"] or "", found["article"] or ""
+    if article:
+        lower = article.lower()
+        ending = ("e", "es", "er")[kind] if lower == "ein" else "e" if lower in ("die", "das", "eine") else "en"
+        return f"{article} halb{ending} "
+    return f"{before} {'einer' if kind == 0 else 'einem'} halben " if before else ("eine halbe ", "ein halbes ", "einen halben ")[kind]
+
+
 def _word_call(found: re.Match[str]) -> str:
     groups = found[0].replace("/", " ").replace("-", " ").split()
     if (
@@ -128,6 +138,15 @@ def _word_call(found: re.Match[str]) -> str:
     return " ".join("plus" if each == "+" else _DE[int(each)] for each in found[0] if each.isdigit() or each == "+")
 
 
+PARTS: Final = {3: "Drittel", 4: "Viertel", 5: "Fünftel", 6: "Sechstel", 8: "Achtel", 10: "Zehntel", 16: "Sechzehntel"}
+FRACTIONS: Final = {
+    "1/2": "ein halb",
+    **{
+        f"{above}/{below}": f"{cardinal(above) if above > 1 else 'ein'} {part}"
+        for below, part in PARTS.items()
+        for above in range(1, below)
+    },
+}
 _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
 _NOUN: Final = re.compile(r"[A-ZÄÖÜ][a-zäöüß]*")
@@ -142,7 +161,14 @@ _DATE: Final = re.compile(
 _COUNTED: Final = re.compile(rf"{_ARTICLE}(?P<day>\d{{1,3}})\. (?=(?-i:[A-ZÄÖÜ][a-zäöüß]))(?!(?-i:{_BEGINS})\b)", re.IGNORECASE)
 _HIS: Final = re.compile(rf"\b({OWN}) (\d{{1,3}})\. (?=(?:{_MASCULINE})\b)", re.IGNORECASE)
 _ONE: Final = re.compile(r"(?<![\w.,:/])1 (?=([A-ZÄÖÜ][a-zäöüß]{2,30}))")
+_HALF: Final = re.compile(
+    r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>aus|bei|binnen|in|mit|nach|seit|von|vor|zu)|(?P<article>d(?:er|ie|as|e[mns])|eine?|eine[mnr])) {1,2})?+"
+    r"1/2[ \u00a0](?=(?:(?P<feminine>Stunde|Minute|Sekunde|Woche|Seite|Million|Milliarde|Tasse|Flasche|Packung|Dose|Scheibe|Zwiebel|Zitrone|Umdrehung)|"
+    r"(?P<neuter>Jahr(?:zehnt|hundert|tausend)?|Pfund|Kilo|Dutzend|Glas|Huhn|Brot)|Tag|Monat|Liter|Meter|Kilometer|Becher|(?:Tee|Ess)?[Ll]öffel)\b)",
+    re.IGNORECASE,
+)
 RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    (_HALF, _word_half),
     (_ISO, lambda found: f"{found[3]}.{found[2]}.{found[1]}"),
     (_CLOCK, _word_clock),
     (_CALL, _word_call),

@@ -147,6 +147,7 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
     unmeasured = rf"(?![ \u00a0-]?(?:{units}|{named}|{row.measured})(?!\w))"
     amount = rf"(?<![\w./])(?<!\d )(?:(?P<whole>\d{{1,6}})[ \u00a0])?(?P<part>{'|'.join(row.fractions)})(?![\w/])"
     return (
+        *row.own,
         (
             re.compile(rf"\b({row.counted}) (\d{{1,4}})/(\d{{1,3}})(?![\w/]){unmeasured}", re.IGNORECASE | re.MULTILINE),
             lambda found: f"{found[1]} {found[2]} {row.of} {found[3]}" if int(found[2]) <= int(found[3]) else found[0],
@@ -164,7 +165,6 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
             ),
         ),
         (re.compile(amount), word_mixed),
-        *row.own,
         (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
         (re.compile(r"(?<![\w./])(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})(?![\w/])"), word_date),
         (re.compile(r"(?<![\w./-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w/-])"), word_date),
@@ -370,7 +370,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "Dr.": "Doktor", "Prof.": "Professor", "Nr.": "Nummer", "Hr.": "Herr", "vgl.": "vergleiche", "inkl.": "inklusive"},
         {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
-        fractions={"1/2": "ein halb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel"},
+        fractions=german_figures.FRACTIONS,
         mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
         counted=f"Seite|S\\.|Kapitel|Kap\\.|Bd\\.|Szene|Folge|Lektion|CD|(?:Blatt|Teil|Band|Buch|Akt|Abschnitt|Folie|Schritt|Stufe){AT_THE_END}",
         several=f"Seiten|Folgen|Szenen|(?:Teile|Bände|Akte){AT_THE_END}", of="von",
