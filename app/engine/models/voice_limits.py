@@ -91,6 +91,9 @@ class VoiceLimits:
     def tags(self) -> tuple[str, ...]:
         return tuple(f"[S{speaker}]" for speaker in range(1, self.speakers + 1))
 
+    def speaks(self, language: str) -> bool:
+        return language in map(name_main, self.languages)
+
     @property
     def seconds_most(self) -> float:
         """Length of the longest run of the decoder."""
@@ -105,6 +108,11 @@ class VoiceLimits:
     def heard_most_s(self) -> float:
         """The most of a voice clip that is used: half of a run is for the part."""
         return min(self.clip_most_s, self.seconds_most / 2)
+
+
+def name_main(language: str) -> str:
+    """Return a language's code without its country: de-AT is German."""
+    return language.lower().replace("_", "-").partition("-")[0]
 
 
 def clip_key(clip: Path | str) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from app.base.sentence import Sentence, say_to_all
 from app.engine.models.model_names import word_name
-from app.engine.models.voice_limits import VoiceLimits
+from app.engine.models.voice_limits import VoiceLimits, name_main
 from app.engine.speech.text.likely_language import guess_language, name_language
 from app.engine.speech.text.script_problem import Problem
 from app.engine.speech.text.written_out import can_read
@@ -65,14 +65,14 @@ def clean_text(text: str, limits: VoiceLimits, problems: list[Problem]) -> str:
 def find_other_language(text: str, limits: VoiceLimits) -> Sentence | None:
     """Say that a text seems to be in a language that the voice does not speak."""
     seems = guess_language(text)
-    if not seems or seems in {each.lower().partition("-")[0] for each in limits.languages}:
+    if not seems or limits.speaks(seems):
         return None
     return say_to_all(
         "script.other-language",
         "This seems to be {language}. {name} speaks {spoken} only, so it may not be understood.",
         language=name_language(seems),
         name=word_name(limits.name),
-        spoken=tuple(name_language(each.lower().partition("-")[0]) for each in limits.languages),
+        spoken=tuple(name_language(name_main(each)) for each in limits.languages),
     )
 
 
@@ -86,7 +86,7 @@ def is_strange(sign: str, limits: VoiceLimits) -> bool:
         return False
     if limits.letters is not None:
         return not can_read(sign)
-    return ord(sign) > 0x24F and LATIN.issuperset(limits.languages)
+    return ord(sign) > 0x24F and LATIN.issuperset(map(name_main, limits.languages))
 
 
 def _name_strange(signs: str, limits: VoiceLimits) -> Sentence:

@@ -391,10 +391,10 @@ def is_ready(prompt: VoicePrompt) -> bool:
 
 
 def list_offered_voices(home: Home, limits: VoiceLimits, guest: bool = False) -> tuple[Voice, ...]:
-    """List the saved voices that a model can follow, then those that lie with it, else the ready ones; a saved voice hides another of its name. A
-    guest sees no saved ones."""
+    """List the saved voices that a model can follow, then those that lie with it, else the ready ones where it speaks their English; a saved voice hides
+    another of its name. A guest sees no saved ones."""
     saved = () if guest or not limits.imitates else list_voices(home)
-    ready = list_ready_voices() if limits.imitates and not limits.brought else ()
+    ready = list_ready_voices() if limits.imitates and not limits.brought and limits.speaks("en") else ()
     brought = (Voice(name, VoicePrompt(str(file), ""), 0.0, None) for name, file in limits.brought.items())
     names = {each.name.lower() for each in saved}
     return *saved, *(each for each in (*brought, *ready) if each.name.lower() not in names)

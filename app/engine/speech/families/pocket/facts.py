@@ -13,7 +13,7 @@ from app.engine.models import safetensors
 from app.engine.models.config_facts import read_config, read_config_if_there, refuse_fact
 from app.engine.models.judged_files import judge_folder
 from app.engine.models.model import Attention, Model
-from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits, clip_key
+from app.engine.models.voice_limits import LONGEST_LEAST_S, RATES, VoiceLimits, clip_key, name_main
 from app.engine.speech.families.pocket.voices_brought import FRAMES_MOST, list_brought
 
 PHONON: Final = "gradium_phonon_tts"
@@ -84,7 +84,7 @@ def read_limits(folder: Path, beside: Mapping[str, Path]) -> VoiceLimits:
         speakers=speakers,
         speakers_a_part=1,
         languages=languages,
-        figures=languages[0].lower().partition("-")[0] if len(languages) == 1 else "",
+        figures=name_main(languages[0]) if len(languages) == 1 else "",
         rows_most=rows_most,
         delay=0,
         rate=rate,

@@ -12,6 +12,7 @@ from app.base.path_checks import is_file
 from app.base.regular_file import is_inside, open_regular
 from app.base.trouble import Trouble
 from app.engine.models.safetensors import Entry, read_header
+from app.engine.models.voice_limits import name_main
 
 INDEX: Final = "voices.jsonl"
 INDEX_BYTES: Final = 1 << 20
@@ -83,5 +84,5 @@ def _read_index(folder: Path, root: Path, languages: tuple[str, ...]) -> Iterato
 
 def _speaks(voice: dict[str, Any], languages: tuple[str, ...]) -> bool:
     """Tell whether a voice speaks one of the languages; one that says nothing speaks any."""
-    spoken = str(voice.get("locale") or voice.get("language") or "").lower()
-    return not spoken or spoken.startswith(languages)
+    spoken = str(voice.get("locale") or voice.get("language") or "")
+    return not spoken or name_main(spoken) in map(name_main, languages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +96,51 @@ def test_each_speaker_has_a_voice_and_the_first_the_chosen_one(session: Session,
         assert np.array_equal(chosen, right)
     events = speak(session, tmp_path / "all", "phonon-31m", "[S1] One here. [S2] Two there. [S3] And three.")
     assert len(read_result(events)) > 2 * len(usual[0]) and not [each for each in events if isinstance(each, Note)]
+
+
+def save_german(folder: Path, language: str, *named: tuple[str, str]) -> str:
+    """Save a Pocket TTS that speaks this language, with these voices, each with what its index says it speaks."""
+    save_pocket(folder, "pocket", languages=[language])
+    for name, _ in named:
+        save_frames(folder / "embeddings" / f"{name}.safetensors", 1, None, x=(9, VOICE_WIDTH["pocket"]))
+    lines = [{"name": name, "language": spoken, "filename": f"{name}.safetensors"} for name, spoken in named]
+    (folder / "embeddings").mkdir(exist_ok=True)
+    (folder / "embeddings" / "voices.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return str(folder)
+
+
+@pytest.mark.parametrize("language", ["de", "de-AT"])
+def test_one_of_another_language_offers_the_voices_that_fit_and_tells_of_a_text_that_does_not(
+    language: str, session: Session, tmp_path: Path
+) -> None:
+    german = save_german(tmp_path / "german", language, ("Greta", "de"), ("Max", "de_DE"), ("Zoe", "en-us"), ("Anyone", ""))
+    written = "Es waren 3 Kinder, und sie sagten nicht, dass es schon sehr kalt war."
+    assert catalog.find(german).kind == "speech"
+    with desk_at(tmp_path / "home") as desk:
+        names = [each.name for each in desk.models.list_voices(german, OWNER)]
+        assert names == ["Greta", "Max", "Anyone"]
+        fits, lacks = (
+            script_view(desk, text, german, OWNER, "en") for text in (written, "It was cold, and they had not said that it was.")
+        )
+        assert not fits["problems"] and fits["turns"][0]["said"].startswith("Es waren drei Kinder"), "in the words of its language"
+        assert [each["text"] for each in lacks["problems"]] == [
+            "This seems to be English. Pocket TTS speaks German only, so it may not be understood."
+        ]
+        voice = desk.models.list_voices(german, OWNER)[0].prompt
+    plain, chosen = (
+        read_result(speak(session, tmp_path / name, german, written, voice=each)) for name, each in (("a", None), ("b", voice))
+    )
+    assert np.array_equal(plain, chosen) and len(plain), "its first voice is the usual one"
+
+
+def test_one_of_another_language_that_brings_no_voices_offers_none_of_the_english_ones(session: Session, tmp_path: Path) -> None:
+    german, english = (save_german(tmp_path / each, each) for each in ("de", "en"))
+    sound.write(tmp_path / "mine.wav", np.ones(24_000 * 4, np.float32), 24_000)
+    with desk_at(tmp_path / "home") as desk:
+        voices.note_speaker(Path(shutil.copy(tmp_path / "mine.wav", desk.keeper.home.voices)), "Mine.", "")
+        assert [each.name for each in desk.models.list_voices(german, OWNER)] == ["mine"]
+        assert len(desk.models.list_voices(english, OWNER)) == 1 + len(voices.list_ready_voices())
+    assert read_result(speak(session, tmp_path / "job", german, "Es war kalt.")).size
 
 
 def test_a_recording_is_refused_where_nothing_can_hear_it(session: Session, phonon: Path, tmp_path: Path) -> None:
