@@ -467,6 +467,17 @@ interface BookView {
   invents?: boolean;
 }
 
+interface RevoicedChapterView {
+  place: number;
+  fresh: number;
+  parts: number;
+}
+
+interface RevoicedView {
+  chapters: RevoicedChapterView[];
+  takes_s: number | null;
+}
+
 interface HelpLineView {
   term?: string;
   text: string;

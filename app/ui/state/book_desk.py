@@ -127,14 +127,46 @@ class BookDesk:
             asked = self._settle(asked)
         kept = [self._keep_edits(job, text) for job, text in zip(self._list_ticked_jobs(), scripts, strict=True)]
         wanted = [text if edited is None else edited for edited, text in zip(kept, scripts, strict=True)]
-        ticked, requests, sources = zip(*self._plan(asked, wanted), strict=True)
-        begun = self.jobs.begin_together(requests, OWNER, sources)
+        self._begin_together(self._plan(asked, wanted))
         self._tell_lost([place for place, edited in zip(self.ticked, kept, strict=True) if edited is None])
+
+    def list_revoiced(self, asked: SpeechRequest) -> list[tuple[int, SpeechRequest, EndedScript | None]]:
+        """Return which spoken chapters sound otherwise with these voices, and what is begun of each: the lines of whoever has another one, with the
+        settings that the others were spoken with."""
+        asked, found = self._settle(asked) if self.voiced else asked, list[tuple[int, SpeechRequest, EndedScript | None]]()
+        model = self.jobs.models.resolve("speech", asked.model, OWNER)
+        for place, (job, so_far) in enumerate(zip(self._list_jobs(), self.list_spoken(), strict=True)):
+            spoken = self._find_ended(job) if so_far.state == "done" else None
+            text = self._keep_edits(job, self._write_script(self.book.chapters[place])) if self.book and spoken is not None else None
+            if spoken is None or text is None:  # nobody knows whose lines are whose
+                continue
+            before = _strip(spoken.request)
+            wanted = keep_used(dataclasses.replace(before, model=model, text=text, voice=asked.voice, cast=asked.cast))
+            taken = self.jobs.take_over(spoken, wanted, OWNER) if wanted != before else None
+            if taken is not None and taken.only_parts:
+                found.append((place, taken, spoken))
+            elif taken is None and wanted != before:
+                found.append((place, wanted, None))
+        return found
+
+    def speak_revoiced(self, asked: SpeechRequest) -> None:
+        """Queue what these voices change in spoken chapters."""
+        plan = self.list_revoiced(asked)[:CHAPTERS_MOST]
+        if not plan:
+            raise BadRequest(say("book.same-voices", "All spoken chapters have these voices already."))
+        for _, request, _ in plan:
+            require_own(self.jobs.keeper.home, request)
+        self._begin_together(plan)
+
+    def _begin_together(self, plan: Sequence[tuple[int, SpeechRequest, EndedScript | None]]) -> None:
+        """Queue these chapters, and keep which job speaks each."""
+        places, requests, sources = zip(*plan, strict=True)
+        begun = self.jobs.begin_together(requests, OWNER, sources)
         if self.book:
-            self._remember(dict(zip((key_of(self.book.chapters[place]) for place in ticked), begun, strict=True)))
-            places = {**self._list_places(), **dict(zip(begun, ticked, strict=True))}
+            self._remember(dict(zip((key_of(self.book.chapters[place]) for place in places), begun, strict=True)))
+            kept = {**self._list_places(), **dict(zip(begun, places, strict=True))}
             words = _hash(" ".join(map(key_of, self.book.chapters)))
-            self.keep_record(BookRecord(self.book.title, self.book.author, words, self.book.cover, places))
+            self.keep_record(BookRecord(self.book.title, self.book.author, words, self.book.cover, kept))
 
     def _plan(self, asked: SpeechRequest, scripts: Sequence[str]) -> list[tuple[int, SpeechRequest, EndedScript | None]]:
         """Return what is begun of which chapters, and the script from which each takes parts over. Where one got another voice, their lines alone are
@@ -152,7 +184,7 @@ class BookDesk:
         for place, whole, spoken, taken in found:
             if taken is None or not (taken.only_parts or revoiced):
                 plan.append((place, whole, None))
-            elif taken.only_parts or dataclasses.replace(taken, keep=(), only_parts=()) != _strip(spoken):
+            elif taken.only_parts or spoken is None or _strip(taken) != _strip(spoken.request):
                 require_own(self.jobs.keeper.home, taken)
                 plan.append((place, taken, spoken))
         return plan
@@ -343,8 +375,8 @@ def _count(taken: SpeechRequest) -> int:
     return sum(map(bool, taken.keep))
 
 
-def _strip(spoken: EndedScript | None) -> SpeechRequest | None:
-    return dataclasses.replace(spoken.request, keep=(), only_parts=()) if spoken is not None else None
+def _strip(request: SpeechRequest) -> SpeechRequest:
+    return dataclasses.replace(request, keep=(), only_parts=())
 
 
 def key_of(chapter: Chapter) -> str:

@@ -10,20 +10,27 @@ from starlette.responses import JSONResponse, Response
 
 from app.base.sentence import say
 from app.base.trouble import BadRequest
+from app.engine.jobs.request import SpeechRequest
 from app.engine.speech.book.book import CHAPTERS_MOST
+from app.engine.speech.text import voices
 from app.engine.speech.text.script_characters import find_other_language
+from app.engine.speech.text.turns import ScriptPart
 from app.ui.page.translate import Language, join, language
-from app.ui.page.view_types.making import BookView
+from app.ui.page.view_types.making import BookView, RevoicedChapterView, RevoicedView
 from app.ui.state.asked import TEXT_MOST, Asked, Word
 from app.ui.state.book_desk import NAMES_MOST, VOICED_MOST
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
+from app.ui.tabs.speak_view import forecast_parts
 
 
 class BookAsked(Asked):
     act: Word
     chapters: list[int] = Field([], max_length=CHAPTERS_MOST)
     names: list[Word] = Field([], max_length=NAMES_MOST)
+    model: Word | None = None
+    voice: Word = ""
+    cast: str = Field("", max_length=64 << 10)
 
 
 def book_view(desk: Desk, spoken: Language) -> BookView:
@@ -58,6 +65,24 @@ def book_view(desk: Desk, spoken: Language) -> BookView:
     }
 
 
+def request_voices(desk: Desk, asked: BookAsked) -> SpeechRequest:
+    """Return a request with the voices that the fields of the page have."""
+    model = desk.models.resolve("speech", asked.model, OWNER)
+    chosen = voices.find_named(asked.voice, desk.models.list_voices(model, OWNER))
+    return SpeechRequest("?", model, chosen.prompt if chosen is not None else None, cast=desk.models.read_cast(asked.cast, model, OWNER))
+
+
+def revoiced_view(desk: Desk, asked: SpeechRequest) -> RevoicedView:
+    """Return what these voices change in spoken chapters, and how long it takes to speak that anew."""
+    chapters, parts = list[RevoicedChapterView](), list[ScriptPart]()
+    for place, request, _ in desk.book.list_revoiced(asked):
+        split = desk.jobs.parse(request).parts
+        fresh = request.choose_parts(len(split))
+        chapters.append({"place": place, "fresh": len(fresh), "parts": len(split)})
+        parts += [split[each] for each in fresh]
+    return {"chapters": chapters, "takes_s": forecast_parts(desk, parts, *desk.models.read_limits(asked.model), OWNER)}
+
+
 async def open_or_send(desk: Desk, request: Request) -> Response:
     """Open the book that a form brings; send the one that is open."""
     if request.method == "POST":
@@ -70,12 +95,18 @@ async def open_or_send(desk: Desk, request: Request) -> Response:
 
 
 def use_book(desk: Desk, request: Request, asked: BookAsked) -> Response:
-    """Tick these chapters, to be spoken; give names of the book voices of their own; return the chapters as a script; or close the book."""
+    """Tick these chapters, to be spoken; give names of the book voices of their own; tell what other voices change in spoken chapters, or speak that anew;
+    return the chapters as a script; or close the book."""
     if asked.act == "close":
         desk.book.close()
         return JSONResponse({})
     if asked.act == "voices":
         desk.book.give_voices(asked.names)
+        return JSONResponse(book_view(desk, language(request)))
+    if asked.act == "revoiced":
+        return JSONResponse(revoiced_view(desk, request_voices(desk, asked)))
+    if asked.act == "revoice":
+        desk.book.speak_revoiced(request_voices(desk, asked))
         return JSONResponse(book_view(desk, language(request)))
     desk.book.tick(asked.chapters)
     if asked.act != "script":

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import SpeechRequest
+from app.ui.state.book_desk import BookDesk, Spoken
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
 from tests.support.window import go, needs_chromium, shut_out, until_seen
@@ -101,6 +102,26 @@ def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, ep
     expect(script).to_have_value("The Storm\n\nThen it rained.\n\nThe Shore\n\nIt was cold and dark. Nobody spoke.")
     page.locator(".h-rewritten").get_by_role("button", name="Undo").click()
     expect(script).to_have_value("[S1] Mine.")
+
+
+def test_spoken_chapters_that_a_changed_voice_touches_are_marked_and_spoken_anew_by_a_press(
+    page: Page, opened: tuple[Desk, str], epub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, changed = list[SpeechRequest](), [True]
+    touched = [(1, SpeechRequest("It rained."), None)]
+    monkeypatch.setattr(BookDesk, "list_spoken", lambda self: [Spoken("done", 1), Spoken("done", 2), Spoken()])
+    monkeypatch.setattr(BookDesk, "list_revoiced", lambda self, request: touched if changed else [])
+    monkeypatch.setattr(BookDesk, "speak_revoiced", lambda self, request: (asked.append(request), changed.clear()))
+    open_book(page, epub)
+    storm = page.get_by_role("checkbox", name="The Storm")
+    expect(storm).to_have_accessible_description(re.compile("^spoken 1 of 1 part in another voice now "))
+    expect(page.locator(BOOK).get_by_text("in another voice now")).to_have_count(1)
+    expect(page.locator(BOOK)).to_contain_text("Voices have changed since these chapters were spoken.")
+    page.get_by_role("button", name="Speak the changed lines of 1 chapter").click()
+    until_seen(page, lambda: len(asked) == 1)
+    expect(page.locator(f"{BOOK} .h-revoice")).to_be_hidden()
+    expect(storm).to_have_accessible_description(re.compile("^spoken [^o]*$"))
+    page.get_by_role("button", name="Close the book").click()
 
 
 def tab_to(page: Page, name: str, most: int = 60) -> None:

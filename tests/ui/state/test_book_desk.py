@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -232,6 +233,38 @@ def test_of_a_spoken_book_only_the_lines_of_whoever_got_another_voice_are_spoken
     made = [desk.keeper.shelf.list_of_job(job)[0] for job in (*again, third)]
     desk.book.close()
     assert desk.book.find_book(made)[1] == {each.id: place for place, each in enumerate(made)}
+
+
+def test_which_spoken_chapters_a_changed_voice_touches_is_told_and_they_alone_are_spoken_anew(desk: Desk, tmp_path: Path) -> None:
+    first, second, _ = speak_story(desk, tmp_path)
+    assert desk.book.list_revoiced(cast_with(desk, "Daisy")) == []
+    page = page_of(desk, OWNER)
+    cast = {each.name: {"voice": name} for each, name in zip(cast_with(desk, "Edith").cast, ("George", "Brian", "Edith"), strict=True)}
+    voices = {"model": "starter-voice", "cast": json.dumps(cast)}
+    told = page.post("/hearth/book/revoiced", json=voices).json()
+    assert [(each["place"], each["fresh"]) for each in told["chapters"]] == [(0, 1), (1, 1)]
+    assert all(each["parts"] > 1 for each in told["chapters"]) and not waiting(desk)
+    desk.book.tick([2])
+    assert page.post("/hearth/book/revoice", json=voices).json()["chapters"][0]["state"] == "waits"
+    one, two = waiting(desk)
+    assert list_fresh(desk, one) == ["[Anna] No"] and list_fresh(desk, two) == ["[Anna] Stay"]
+    assert {Path(path).parent.name for each in (one, two) for path in each.keep} == {"", first, second}
+    assert page.post("/hearth/book/revoiced", json=voices).json()["chapters"] == [], "they are on their way"
+    for job in desk.jobs.chapters.jobs:
+        end(desk, job)
+    assert "have these voices already" in page.post("/hearth/book/revoice", json=voices).json()["trouble"]
+
+
+def test_another_voice_for_all_touches_every_chapter_with_the_settings_it_was_spoken_with(desk: Desk, tmp_path: Path) -> None:
+    open_book(desk, tmp_path, 2)
+    known = {each.name: each.prompt for each in desk.models.list_voices("starter-voice", OWNER)}
+    asked = SpeechRequest("?", "starter-voice", known["George"], seed=7, temperature=0.5)
+    desk.book.begin(asked)
+    for job in desk.jobs.chapters.jobs:
+        end(desk, job)
+    assert desk.book.list_revoiced(dataclasses.replace(asked, temperature=0.9)) == [], "that is no voice"
+    desk.book.speak_revoiced(SpeechRequest("?", "starter-voice", known["Edith"]))
+    assert [(each.voice, each.seed, each.temperature, each.keep) for each in waiting(desk)] == [(known["Edith"], 7, 0.5, ())] * 2
 
 
 def test_chapters_that_are_as_they_were_are_spoken_once_more_as_a_whole(desk: Desk, tmp_path: Path) -> None:

@@ -115,6 +115,20 @@ class BookView(TypedDict, total=False):
     """The model makes a voice up for each chapter where none is chosen."""
 
 
+class RevoicedChapterView(TypedDict):
+    place: int
+    fresh: int
+    """So many of its parts are spoken anew."""
+    parts: int
+
+
+class RevoicedView(TypedDict):
+    """The spoken chapters in which somebody has another voice by now."""
+
+    chapters: list[RevoicedChapterView]
+    takes_s: float | None
+
+
 class HelpLineView(TypedDict):
     term: NotRequired[str]
     text: str

@@ -8,6 +8,7 @@ import { inForce, told } from "./told.js";
 import { t, time } from "./words.js";
 
 const READ = ".epub,.docx,.pdf,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
+let /** @type {string} */ model = "", voicesAsked = "", /** @type {RevoicedView | null} */ revoiced = null;
 let /** @type {BookView} */ book = {}, asked = false, seen = "", turn = 0, /** @type {Promise<unknown>} */ opening = Promise.resolve();
 
 const owner = () => Boolean(live.state?.charts);
@@ -45,6 +46,7 @@ function reading(words) {
 /** @param {BookView} view */
 function show(view) {
   book = view;
+  [revoiced, voicesAsked] = [null, ""];
   turn++;
   draw();
   if (!book.chapters) return;
@@ -59,7 +61,7 @@ const ticked = () => [...panel().querySelectorAll(".h-chapters input")].flatMap(
 function frame(element) {
   element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset tabindex="-1" aria-describedby="h-book-length" hidden><legend></legend><p class="h-soft" id="h-book-length" role="status"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
     <div class="h-names" role="group" hidden><p class="h-soft"></p><p class="h-ticks"></p><p class="h-chips"></p></div><p class="h-lacks h-invents" hidden></p>
-    <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p><p class="h-chips h-spoken-book" hidden></p></fieldset>`;
+    <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p><p class="h-chips h-spoken-book" hidden></p><p class="h-chips h-revoice" hidden><span class="h-soft" role="status"></span></p></fieldset>`;
   element.querySelector(".h-tick-all").append(
     makeButton(t("book.all", "Tick all"), () => tickAll(true), "h-chip"), makeButton(t("book.no-chapter", "Tick none"), () => tickAll(false), "h-chip"),
   );
@@ -67,6 +69,7 @@ function frame(element) {
     makeButton("", speak, "h-chip"), makeButton(t("book.script", "Put into the script"), putIntoScript, "h-chip"),
     makeButton(t("book.close", "Close the book"), close, "h-chip"),
   );
+  element.querySelector(".h-revoice").append(makeButton("", speakRevoiced, "h-chip"));
   for (const [kind, label] of [["audiobook", t("shelf.audiobook", "Save as an audiobook")], ["mp3", t("book.save-each", "Save each chapter as {format}", { format: "MP3" })], ["flac", t("book.save-each", "Save each chapter as {format}", { format: "FLAC" })]]) {
     const button = makeButton(label, () => save(button, kind), "h-chip");
     element.querySelector(".h-spoken-book").append(button);
@@ -94,10 +97,10 @@ function draw() {
   text(lacks, book.note ? `⚠ ${book.note}` : "");
   element.querySelector("ol").innerHTML = "";
   list(element.querySelector("ol"), [...chapters.entries()], ([place]) => place, ([place, chapter]) => {
-    const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-badge" hidden></span> <span class="h-soft"></span></li>`);
+    const line = el(`<li><label><input type="checkbox"> <span></span></label> <span class="h-badge" hidden></span> <span class="h-badge careful h-revoiced" hidden></span> <span class="h-soft"></span></li>`);
     line.querySelector("input").checked = chapter.ticked;
     [...line.children].slice(1).forEach((each, at) => (each.id = `h-chapter-${place}-${at}`));
-    line.querySelector("input").setAttribute("aria-describedby", `h-chapter-${place}-0 h-chapter-${place}-1`); // how far it is, how long
+    line.querySelector("input").setAttribute("aria-describedby", `h-chapter-${place}-0 h-chapter-${place}-1 h-chapter-${place}-2`); // how far it is, what changed, how long
     text(line.querySelector("label span"), chapter.title);
     text(line.lastElementChild, time(chapter.seconds));
     return line;
@@ -128,6 +131,48 @@ function drawSpoken() {
     if (open) [open.dataset.creation, open.hidden] = [String(creation), !creation || Boolean(live.state.speech && !live.state.speech.end)];
   });
   panel().querySelector(".h-spoken-book").hidden = !chapters.some((each) => each.state === "done");
+  drawRevoiced();
+}
+
+// The spoken chapters that other voices touch, and the press that has those lines spoken anew.
+function drawRevoiced() {
+  const touched = revoiced?.chapters ?? [], place = panel().querySelector(".h-revoice"), takes = revoiced?.takes_s;
+  panel().querySelectorAll(".h-revoiced").forEach((/** @type {HTMLElement} */ badge, /** @type {number} */ at) => {
+    const found = touched.find((each) => each.place === at);
+    badge.hidden = !found;
+    text(badge, found ? t("book.revoiced", "{fresh} of {parts} {parts:part|parts} in another voice now", found) : "");
+  });
+  place.hidden = !touched.length;
+  text(place.querySelector("span"), !touched.length ? "" : takes == null
+    ? t("book.revoice-said", "Voices have changed since these chapters were spoken.")
+    : t("book.revoice-takes", "Voices have changed since these chapters were spoken. Speaking only those lines takes about {time}.", { time: time(takes) }));
+  text(place.querySelector("button"), t("book.revoice", "Speak the changed lines of {count} {count:chapter|chapters}", { count: touched.length }));
+}
+
+const chosenVoices = () => ({ model, voice: told.speak.voice || "", cast: told.speak.cast || "" });
+
+// Ask which spoken chapters the voices touch that are chosen now, by the fields or for this model.
+export function lookAtVoices(chosen = model) {
+  model = chosen;
+  const recording = told.speak.clip && !told.speak.voice, spoken = book.chapters?.some((each) => each.state === "done");
+  if (!model || !seen || recording || !spoken) return;
+  const of = book, wanted = JSON.stringify([chosenVoices(), seen, book.names?.map((each) => each.voiced)]);
+  if (wanted === voicesAsked) return;
+  voicesAsked = wanted;
+  act("revoiced", chosenVoices()).then((answer) => (answer.ok ? answer.json() : null)).then((view) => {
+    if (wanted !== voicesAsked || book !== of) return; // others were chosen meanwhile
+    revoiced = view;
+    drawRevoiced();
+  });
+}
+
+async function speakRevoiced() {
+  const of = book, view = await tell(await act("revoice", chosenVoices()));
+  if (!view || book !== of) return;
+  [book.chapters, revoiced, voicesAsked] = [view.chapters, null, ""];
+  drawSpoken();
+  if (document.activeElement === document.body) panel().querySelector("fieldset").focus({ preventScroll: true }); // the pressed button is gone
+  soon();
 }
 
 // Who seems to speak: a guess, until it is pressed; then each name has a tick, and the voices stand below.
@@ -203,7 +248,7 @@ function drawInvents() {
   text(line, line.hidden ? "" : `\u26a0 ${t("book.invents", "If no voice is chosen, each chapter may sound different. Choose a voice below.")}`);
 }
 
-/** @param {string} name @param {{ chapters?: number[], names?: string[] }} [values] */
+/** @param {string} name @param {{ chapters?: number[], names?: string[], model?: string, voice?: string, cast?: string }} [values] */
 const act = (name, values = {}) => post(`hearth/book/${name}`, values).catch(silent);
 const silent = () => new Response(JSON.stringify({ trouble: t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again.") }), { status: 503 });
 
@@ -242,6 +287,7 @@ area("#h-book", () => {
   const { speech, queue } = live.state ?? {}, now = `${speech?.job} ${speech?.end?.kind} ${speech?.results.length} ${queue?.length}`;
   if (!book.chapters) return;
   drawInvents();
+  lookAtVoices();
   if (now === seen) return;
   seen = now;
   const of = book;

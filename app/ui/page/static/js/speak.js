@@ -1,6 +1,6 @@
 // Speak: the script checked as it is typed, its parts as they are spoken, and the result.
 import { makeAlong } from "./along.js";
-import { onVoices } from "./book.js";
+import { lookAtVoices, onVoices } from "./book.js";
 import { drawCast } from "./cast.js";
 import { checked, drawProblems } from "./check.js";
 import { arrange, compared, drawEditing, drawLine, editFrame } from "./edit.js";
@@ -67,6 +67,7 @@ function drawCheck(view) {
   text(check.lastElementChild, view.about + eta);
   drawProblems(place.querySelector(".h-problems"), blank ? [] : view.problems);
   drawCast(view, script.look);
+  lookAtVoices(view.model);
   compared(view.draft, script.anew);
   saidDifferently(view, script.anew);
   inForce("speak", "changed", view.changed);
