@@ -14,6 +14,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Final
 
+from app.base.path_checks import size_bytes
 from app.base.paths import Home, is_utf8
 from app.engine.models.chosen import read_lora_places
 from app.engine.models.fingerprint import fingerprint, hash_whole
@@ -103,13 +104,28 @@ def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[L
 
 def find_named(files: Sequence[LoraFile], name: str) -> LoraFile | None:
     """Find a file by its name in the library, by its file's name alone, or by its path, as prompts, pictures and requests have it; large and small
-    letters count only between several. Its name in the library may have been longer once."""
+    letters count only between several. Its name in the library may have been longer once, or have had its last folder before it again."""
     wanted = name.replace("\\", "/").removesuffix(ENDING)
+    first, _, shorter = wanted.partition("/")
     called = [(each, (each.name, each.word, each.path.as_posix().removesuffix(ENDING))) for each in files]
     exactly = (each for place in range(3) for each, names in called if names[place] == wanted)
     alike = (each for place in range(3) for each, names in called if names[place].lower() == wanted.lower())
     below = (each for each, names in called if "/" in wanted and names[2].endswith(f"/{wanted}"))
-    return next(exactly, None) or next(alike, None) or next(below, None)
+    if (found := next(exactly, None) or next(alike, None) or next(below, None)) or not first or Path(shorter).parent.name != first:
+        return found
+    others = [each for each in files if each.name != shorter]  # it was named so as another one was called like this
+    return find_named(others, shorter) or find_named(files, shorter)
+
+
+def find_copies(paths: Iterable[str]) -> dict[str, str]:
+    """Return for each of a few paths the first of them that has the same content; of those of one size samples are read, of those with the same
+    samples all."""
+    contents: dict[str, Hashable] = {path: size_bytes(Path(path)) for path in paths}
+    for read in (_sample, _hash):
+        counts = Counter(contents.values())
+        contents = {path: read(Path(path)) if counts[content] > 1 else content for path, content in contents.items()}
+    first: dict[Hashable, str] = {}
+    return {path: first.setdefault(content, path) for path, content in contents.items()}
 
 
 def _sample(path: Path) -> str:

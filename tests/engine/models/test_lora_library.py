@@ -76,6 +76,18 @@ def test_the_exact_name_goes_first(tmp_path: Path) -> None:
     assert [found.name for name in ("ink", "a/ink", "INK") if (found := find_named(files, name))] == ["ink", "a/ink", "z/INK"]
 
 
+def test_a_name_that_had_its_last_folder_twice_is_found(tmp_path: Path) -> None:
+    home, other = home_in(tmp_path / "home"), tmp_path / "other"
+    write_lora(home.loras / "styles" / "ink.safetensors")
+    home.settings.write_text(json.dumps({"loras": [str(other)]}))
+    found = find_named(list_loras(home), "styles/styles/ink")
+    assert found is not None and found.name == "styles/ink", "the other one went"
+    second = write_lora(other / "styles" / "ink.safetensors", ss_tag="another")
+    found = find_named(list_loras(home), "styles/styles/ink.safetensors")
+    assert found is not None and found.path == second, "the second had this name"
+    assert find_named(list_loras(home), "other/styles/oil") is find_named(list_loras(home), "oil/styles/ink") is None
+
+
 @pytest.mark.slow
 def test_five_thousand_are_listed_in_a_second_and_read_behind(tmp_path: Path) -> None:
     home = home_in(tmp_path)

@@ -19,7 +19,7 @@ from app.engine.models.adapters import find_adapter
 from app.engine.models.controls import find_control
 from app.engine.models.enlargers import find_enlarger
 from app.engine.models.lora_facts import NO_LORA, explain_misfit, read_facts
-from app.engine.models.lora_library import LoraFile, find_named, list_loras
+from app.engine.models.lora_library import LoraFile, find_copies, find_named, list_loras
 from app.engine.models.model import Model
 from app.engine.pictures.files.alternatives import settle
 from app.engine.pictures.files.lora_tags import split_tags
@@ -41,7 +41,9 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     negative = settle(put_lines(home, request.negative), chance)
     files, written = list_loras(home), words_of(prompt) | words_of(negative)
     own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
-    loras = {each.path: each for each in (*own, *(Lora(_find(home, files, name), weight) for name, weight in tags))}
+    named = [*own, *(Lora(_find(home, files, name), weight) for name, weight in tags)]
+    first = find_copies(each.path for each in named if not each.word)  # a copy in another folder, or by another name, is the same LoRA
+    loras = {(path := first.get(each.path, each.path)): replace(each, path=path) for each in named}
     known = {(each.word.lower(), read_facts(Path(each.path)).family) for each in loras.values() if each.word}
     for file in sorted(files, key=lambda each: not each.path.is_relative_to(home.loras)):
         if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):

@@ -61,6 +61,17 @@ def test_a_request_gets_what_its_prompt_names(home: Home) -> None:
     assert complete(home, PictureRequest("many badhands.")).loras == (Lora(bad, 1.0, "badhands"),)
 
 
+def test_a_copy_by_another_name_counts_once(home: Home, tmp_path: Path) -> None:
+    ink = write(home.loras / "ink.safetensors", KOHYA, (1, 768))
+    copy = write(tmp_path / "other" / "old.safetensors", KOHYA, (1, 768))
+    home.settings.write_text(json.dumps({"loras": [str(tmp_path / "other")]}))
+    other = Path(write(home.loras / "oil.safetensors", KOHYA, (1, 768)))
+    other.write_bytes(other.read_bytes()[:-1] + b"1")
+    asked = PictureRequest("a cat <lora:old:0.7> <lora:oil:0.3>", loras=(Lora(ink, 0.2), Lora("/gone", 0.5), Lora("/gone too", 0.5)))
+    assert complete(home, asked).loras == (Lora(ink, 0.7), Lora("/gone", 0.5), Lora("/gone too", 0.5), Lora(str(other), 0.3))
+    assert complete(home, PictureRequest("a cat <lora:old> <lora:ink:0.4>")).loras == (Lora(copy, 0.4),)
+
+
 def test_a_line_of_a_wildcard_may_name_a_lora(home: Home) -> None:
     ink = write(home.loras / "ink.safetensors", KOHYA, (1, 768))
     (home.root / "wildcards").mkdir()
