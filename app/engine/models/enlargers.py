@@ -21,8 +21,9 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.rrdb import Rrdb, Tiling, read_rrdb
 from app.engine.models.safetensors import Entry
+from app.engine.models.swin2sr import CONFIG, Swin2sr, read_swin2sr, read_swin2sr_file
+from app.engine.models.swin2sr import FIRST as SWIN2SR_FIRST
 from app.engine.models.swin2sr import ROWS as SWIN2SR
-from app.engine.models.swin2sr import Swin2sr, read_swin2sr
 
 ENDING: Final = ".safetensors"
 Base = Literal["nearest", "lanczos"]
@@ -32,6 +33,7 @@ _CONVOLUTIONS: Final = range(1, 65)
 _FEATURES: Final = range(1, 257)
 _SCALES: Final = range(1, 5)
 _DTYPES: Final = ("F16", "F32", "BF16")
+_SWIN2SR_TITLE: Final = "Swin2SR"
 _COPIES: Final = 3
 """So many copies of the widest layer's numbers are alive at once: what it reads, what it writes, and torch's own copy of one of them."""
 
@@ -44,9 +46,10 @@ _OTHERS: Final = (
     ("residual_layer.0.residual_layer.0.layer.0.fn.0.weight", "OmniSR"), ("feats.1.refine.weight", "PLKSR"), ("feats.0.safm.aggr.weight", "SAFMN"),
     ("gblocks.1.fc1.weight", "MoSR"), ("in_to_dim.weight", "MoESR"), ("UFONE.0.ITLs.0.attn.temperature", "DITN"),
     ("unet1.conv1.conv.0.weight", "Real-CUGAN"), ("m_head.0.weight", "SCUNet"), ("body.0.body.0.body.0.weight", "RCAN"),
-    ("patch_embed.proj.weight", "Swin2SR"), ("layers.0.residual_group.blocks.0.attn.relative_position_bias_table", "SwinIR"),
+    ("patch_embed.proj.weight", _SWIN2SR_TITLE), (SWIN2SR_FIRST, _SWIN2SR_TITLE),
+    ("layers.0.residual_group.blocks.0.attn.relative_position_bias_table", "SwinIR"),
 )  # fmt: skip
-"""Other kinds of networks that people keep, each told by one of its tensors."""
+"""Kinds of networks that people keep, each told by one of its tensors. Hearth runs none of them but Swin2SR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,14 @@ def read_enlarger(path: Path) -> Enlarger:
         if (rrdb := read_rrdb(path, entries)) is not None:
             return rrdb
     kind = next((title for mark, title in _OTHERS if mark in entries), None)
+    if kind == _SWIN2SR_TITLE:
+        return read_swin2sr_file(path, entries)
     if kind is not None:
         raise Trouble(
             say(
                 "enlarger.kind",
-                "{path} is an enlarger of the kind {kind}, which Hearth cannot run. Choose one of the kinds ESRGAN or compact (SRVGGNet) as .safetensors.",
+                "{path} is an enlarger of the kind {kind}, which Hearth cannot run. "
+                "Choose one of the kinds ESRGAN, Swin2SR or compact (SRVGGNet) as .safetensors.",
                 path=path.name,
                 kind=kind,
             )
@@ -100,7 +106,8 @@ def read_enlarger(path: Path) -> Enlarger:
     raise Trouble(
         say(
             "enlarger.other",
-            "{path} is no enlarger that Hearth can use. It takes those of the kinds ESRGAN and compact (SRVGGNet) as .safetensors, for colour pictures.",
+            "{path} is no enlarger that Hearth can use. "
+            "It takes those of the kinds ESRGAN, Swin2SR and compact (SRVGGNet) as .safetensors, for colour pictures.",
             path=path.name,
         )
     )
@@ -154,6 +161,8 @@ def find_enlarger(home: Home, name: str) -> str:
     """Return an enlarger as a request has it: those that are everywhere by name, the owner's by its path. Raise a Trouble for one that is not there."""
     if name in ENLARGERS or Path(name).is_absolute():
         return name
+    if Path(name).name == name and is_file(home.enlargers / name / CONFIG):
+        return str(home.enlargers / name)
     if (row := next((each for each in SWIN2SR if each.id == name), None)) is not None:
         return str(_require_row(home, row))
     path = home.enlargers / f"{name.removesuffix(ENDING)}{ENDING}"
@@ -195,10 +204,11 @@ def list_offered(home: Home) -> list[tuple[str, str]]:
 
 
 def list_enlargers(home: Home) -> list[str]:
-    """List the names of the enlargers that a person put into Hearth's folder, whatever they turn out to be; pickles too, so that choosing one says what
-    to get in its place. Then those of other programs, and those of the catalog that are here."""
+    """List the names of the enlargers, files and folders, that a person put into Hearth's folder, whatever they turn out to be; pickles too, so that
+    choosing one says what to get in its place. Then those of other programs, and those of the catalog that are here."""
     there = [*home.enlargers.iterdir()] if home.enlargers.is_dir() else []
     usable, others = {path.stem for path in there if path.name.endswith(ENDING)}, {*_list_others(home)}
+    usable |= {path.name for path in there if is_file(path / CONFIG)}
     pickles = {path.name for path in there if path.suffix.lower() in safetensors.PICKLES and path.stem not in usable | others}
     own = sorted(usable | pickles, key=str.lower)[:FILES_MOST]
     listed = sorted([*own, *sorted(others - usable, key=str.lower)[: FILES_MOST - len(own)]], key=str.lower)

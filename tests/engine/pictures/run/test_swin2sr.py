@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file, save_file
 from transformers.models.swin2sr.image_processing_pil_swin2sr import Swin2SRImageProcessorPil
 
 from app.base.paths import Home
@@ -97,7 +99,7 @@ def test_products_count_each_weight_for_each_pixel(tmp_path: Path) -> None:
     assert isinstance(facts, Swin2sr)
     weights = {name: each.numel() for name, each in tiny_swin2sr.make(embed_dim=180, num_heads=[6]).named_parameters() if each.ndim > 1}
     expected = sum(count * (4 if "final" in name else 1) for name, count in weights.items() if "position_bias" not in name)
-    assert facts.products == pytest.approx(expected + facts.layers * 2 * 180 * 64, rel=0.01)
+    assert facts.products == pytest.approx(expected + sum(facts.depths) * 2 * 180 * 64, rel=0.01)
     assert count_products(str(path), (10, 10), 4) == pytest.approx(facts.products * 500)
 
 
@@ -110,7 +112,9 @@ def test_products_count_each_weight_for_each_pixel(tmp_path: Path) -> None:
         ({"upsampler": ""}, "enlarger.upsampler", {"kind": "?"}), ({"model_type": "swinv2"}, "enlarger.folder", {}),
         ({"upscale": 8}, "enlarger.odd", {}), ({"embed_dim": 1 << 20}, "enlarger.odd", {}), ({"window_size": 7}, "enlarger.odd", {}),
         ({"num_heads": [2, 2]}, "enlarger.odd", {}), ({"use_absolute_embeddings": True}, "enlarger.odd", {}), ({"upscale": [2]}, "enlarger.odd", {}),
-        ({"resi_connection": "zzz"}, "enlarger.odd", {}), ({"quantization_config": {"load_in_8bit": True}}, "enlarger.odd", {}),
+        ({"resi_connection": "zzz"}, "enlarger.odd", {}), ({"hidden_act": "zzz"}, "enlarger.odd", {}), ({"hidden_act": ["gelu"]}, "enlarger.odd", {}),
+        ({"num_heads": [3]}, "enlarger.damaged", {}), ({"depths": [3]}, "enlarger.damaged", {}), ({"upscale": 4}, "enlarger.damaged", {}),
+        ({"quantization_config": {"load_in_8bit": True}}, "enlarger.odd", {}),
     ],
 )  # fmt: skip
 def test_other_kinds_are_refused_by_name(tmp_path: Path, wrong: dict[str, Any], key: str, told: dict[str, str]) -> None:
@@ -120,6 +124,60 @@ def test_other_kinds_are_refused_by_name(tmp_path: Path, wrong: dict[str, Any], 
     with pytest.raises(Trouble) as refused:
         read_enlarger(folder)
     assert refused.value.sentence.key == key and told.items() <= dict(refused.value.sentence.values).items()
+
+
+@pytest.mark.parametrize("how", [{"scale": 2}, {"scale": 3}, {"scale": 4, "depths": [2, 1], "num_heads": [2, 3], "mlp_ratio": 3.0}])
+@pytest.mark.parametrize("by_makers", [True, False])
+def test_a_file_is_told_by_its_tensors_and_makes_the_same_picture(tmp_path: Path, how: dict[str, Any], by_makers: bool) -> None:
+    """It has its makers' names, as other programs keep it, or transformers'."""
+    folder = tiny_swin2sr.write(tmp_path / "net", **how)
+    file = tiny_swin2sr.write_by_makers(tmp_path / "net.safetensors", **how) if by_makers else folder / "model.safetensors"
+    (net, facts), (same, wanted) = load_enlarger(file), load_enlarger(folder)
+    assert isinstance(facts, Swin2sr) and replace(facts, path=folder, names={}) == wanted
+    made, expected = (enlarge(noise(20, 24), how["scale"], each, facts.tiling) for each in (net, same))
+    assert np.array_equal(np.asarray(made), np.asarray(expected))
+
+
+@pytest.mark.parametrize(
+    ("upsampler", "scale", "kind"),
+    [
+        ("nearest+conv", 4, "nearest+conv"),
+        ("pixelshuffle_aux", 4, "pixelshuffle_aux"),
+        ("pixelshuffledirect", 2, "pixelshuffledirect"),
+        ("", 1, "?"),
+    ],
+)
+def test_files_of_other_kinds_are_refused_by_name(tmp_path: Path, upsampler: str, scale: int, kind: str) -> None:
+    file = tiny_swin2sr.write(tmp_path / "net", upsampler=upsampler, scale=scale) / "model.safetensors"
+    with pytest.raises(Trouble) as refused:
+        read_enlarger(file)
+    assert (refused.value.sentence.key, dict(refused.value.sentence.values)["kind"]) == ("enlarger.upsampler", kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("layers.0.residual_group.blocks.0.attn.relative_position_index", (49, 49)), ("layers.0.residual_group.blocks.0.attn.logit_scale", (5, 1, 1)),
+        ("layers.0.residual_group.blocks.1.mlp.fc2.weight", (12, 25)), ("conv_first.weight", (12, 1, 3, 3)), ("more.weight", (1,)),
+        ("upsample.0.weight", (8, 64, 3, 3)), ("conv_first.weight", ()),
+    ],
+)  # fmt: skip
+def test_a_file_of_other_shapes_is_told_before_it_is_loaded(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
+    file = tiny_swin2sr.write_by_makers(tmp_path / "net.safetensors")
+    save_file(load_file(file) | {name: torch.zeros(shape)}, file)
+    with pytest.raises(Trouble) as refused:
+        read_enlarger(file)
+    assert refused.value.sentence.key == "enlarger.odd"
+
+
+def test_a_folder_of_ones_own_is_listed_and_found_by_its_name(tmp_path: Path) -> None:
+    home = Home(tmp_path, tmp_path / "models")
+    for name in ("mine.v2", ROWS[1].id):
+        tiny_swin2sr.write(home.enlargers / name)
+    (home.enlargers / "empty").mkdir()
+    assert list_enlargers(home) == ["mine.v2", ROWS[1].id]
+    assert [find_enlarger(home, name) for name in list_enlargers(home)] == [str(home.enlargers / name) for name in list_enlargers(home)]
+    assert list_offered(home)[1] == (ROWS[1].id, "Swin2SR 4x"), "nothing to download"
 
 
 def test_settings_of_how_to_answer_change_nothing(tmp_path: Path) -> None:
