@@ -167,13 +167,13 @@ def test_memory_is_as_forecast(tmp_path: Path, doublings: int, fold: int) -> Non
     assert abs(taken - forecast) < 0.15 * taken, (taken, forecast)
 
 
-@pytest.mark.parametrize("kind", ["HAT", "DAT", "SPAN", "SwinIR", "OmniSR", "Swin2SR", "ESRGAN+"])
+@pytest.mark.parametrize("kind", ["HAT", "DAT", "SPAN", "SwinIR", "OmniSR", "ESRGAN+"])
 def test_other_kinds_are_refused_by_name(tmp_path: Path, kind: str) -> None:
     swin = ("conv_first.weight", "layers.0.residual_group.blocks.0.attn.relative_position_bias_table")
     held = {
         "HAT": ("conv_first.weight", "relative_position_index_SA", "layers.0.residual_group.overlap_attn.qkv.weight", swin[1]),
         "DAT": ("conv_first.weight", "before_RG.1.weight", "layers.0.blocks.0.attn.channel_interaction.1.weight"),
-        "SPAN": ("conv_1.sk.weight", "block_1.c1_r.sk.weight"), "SwinIR": swin, "Swin2SR": (*swin[:1], "patch_embed.proj.weight"),
+        "SPAN": ("conv_1.sk.weight", "block_1.c1_r.sk.weight"), "SwinIR": swin,
         "OmniSR": ("input.weight", "residual_layer.0.residual_layer.0.layer.0.fn.0.weight"),
         "ESRGAN+": (*make_old(1), "model.1.sub.0.RDB1.conv1x1.weight"),
     }  # fmt: skip
