@@ -15,7 +15,7 @@ from app.engine.models.beside import find_beside
 from app.engine.models.config_facts import read_config, refuse_fact, shorten
 from app.engine.models.families.family import PictureFamily, WholeSteps
 from app.engine.models.families.stable_diffusion import EDM, INPAINTING, REFINER
-from app.engine.models.file_facts import PIXART, WHAT, FileFacts, read_facts
+from app.engine.models.file_facts import PIXART, WHAT, FileFacts, read_facts, says_few_steps
 from app.engine.models.judged_files import judge_folder, read_settings
 from app.engine.models.model import Attention, Companion, ConfigNeeds, Model, ModelSettings
 from app.engine.models.other_tools import find_snapshot
@@ -43,6 +43,7 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion", 
 _PARTS: Final = frozenset({*_ROLES, "tokenizer", "tokenizer_2", "tokenizer_3", "scheduler"})
 """A diffusers folder keeps its parts in folders of these names."""
 _PIPELINE: Final = "model_index.json"
+_FEW_STEPS_NAMED: Final = say("detect.few-steps", "Its name says that it needs few steps, so 8 steps with little guidance are set.")
 
 
 def detect_model(path: Path, catalog: Mapping[str, Model], configs: Mapping[str, Companion]) -> Model:
@@ -137,6 +138,8 @@ def _read_settings_of_folder(
         distilled = _was_distilled(path, index, family.whole_steps)
         own = _set_whole_steps(family.whole_steps, settings) if distilled is False else settings
         return own, None, _say_steps_unknown(like) if distilled is None else None
+    if family.few_steps and says_few_steps(name_path(path), family.name):
+        return replace(settings, steps=family.few_steps.steps, guidance=family.few_steps.guidance), None, _FEW_STEPS_NAMED
     if family.few_steps_folders and (path / "scheduler").is_dir():
         spacing = read_settings(path, "scheduler/scheduler_config.json").get("timestep_spacing")
         predicts = read_settings(path, "scheduler/scheduler_config.json").get("prediction_type")
@@ -172,6 +175,8 @@ def _read_settings_of_file(
             return _set_whole_steps(family.whole_steps, settings), (("shift", shift),) if shift is not None else (), None
         unknown = family.steps_unsaid and not facts.few_steps
         return settings, (), _say_steps_unknown(like) if unknown else None
+    if family.few_steps and facts.few_steps:
+        return replace(settings, steps=family.few_steps.steps, guidance=family.few_steps.guidance), (), _FEW_STEPS_NAMED
     if family.flow_matching:
         return settings, (), None
     scheduler: tuple[tuple[str, str | float | bool], ...] = ()
@@ -183,8 +188,7 @@ def _read_settings_of_file(
     if not facts.few_steps:
         named = say("detect.predicts-v", "Its name says that it was trained with v-prediction, so Hearth paints with it that way.")
         return settings, scheduler, named if facts.prediction_by_name else None
-    note = say("detect.few-steps", "Its name says that it needs few steps, so 8 steps with little guidance are set.")
-    return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, note
+    return replace(settings, steps=8, guidance=1.5, scheduler="Euler a trailing"), scheduler, _FEW_STEPS_NAMED
 
 
 def _set_whole_steps(whole: WholeSteps, settings: ModelSettings) -> ModelSettings:

@@ -156,12 +156,17 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
             prediction=prediction,
             prediction_by_name=by_name,
             zero_snr="ztsnr" in entries or words.get("ss_zero_terminal_snr") == "True" or bool(by_name and _ZERO_SNR.search(name)),
-            few_steps=bool(_FEW_STEPS.search(said)),
+            few_steps=says_few_steps(said, family),
             whole_steps=bool(_WHOLE_STEPS.search(said)) or _is_named_as_base(name, family),
         )
     what, title = _find_part(entries)
     tables = (each.shape for name, each in entries.items() if name.endswith(_TABLES) and len(each.shape) == 2)
     return FileFacts(what, other=title, precision=precision, packing=packing, gguf=gguf, table=next(tables, ()))
+
+
+def says_few_steps(said: str, family: str) -> bool:
+    own = FAMILIES[family].few_steps if family else None
+    return bool(_FEW_STEPS.search(said)) or (own is not None and own.word in said.lower())
 
 
 def _is_named_as_base(name: str, family: str) -> bool:

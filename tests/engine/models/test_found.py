@@ -190,6 +190,26 @@ def test_the_familys_name_alone_is_z_images_base(name: str, steps: int, tmp_path
     assert (found.note is not None) == (name in ("zImage_v2", "my z image"))
 
 
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("Chroma1-Flash-Q4_K_S", 8), ("chroma1_flash_bf16", 8), ("chroma-unlocked-v47-flash-heun", 8), ("Chroma1-HD-Hyper", 8),
+        ("Chroma1-HD-Q8_0", 40), ("chroma-unlocked-v48-detail-calibrated", 40),
+    ],
+)  # fmt: skip
+def test_chromas_few_steps_are_told_by_the_name_alone(name: str, steps: int, tmp_path: Path) -> None:
+    """Of a file, and of a folder's repository in the hub's cache."""
+    found = catalog.find(str(write(tmp_path / f"{name}.safetensors", {"distilled_guidance_layer.in_proj.bias": (2,)})))
+    assert (found.family, found.settings.steps, found.settings.guidance) == ("chroma", steps, 1.0 if steps == 8 else 3.0)
+    folder = tmp_path / f"models--someone--{name}" / "snapshots" / "1"
+    (folder / "transformer").mkdir(parents=True)
+    (folder / "transformer" / "config.json").write_text(json.dumps({"num_attention_heads": 24, "attention_head_dim": 128}))
+    (folder / "model_index.json").write_text(json.dumps({"_class_name": "ChromaPipeline"}))
+    same = catalog.find(str(folder))
+    assert (same.family, same.settings.steps, same.settings.guidance) == ("chroma", steps, found.settings.guidance)
+    assert (found.note is not None) == (same.note is not None) == (steps == 8)
+
+
 @pytest.mark.parametrize("shapes", [SDXL, {"layers.0.adaLN_modulation.0.weight": (6_000_000, 1)}])
 def test_no_machine_plans_what_cannot_be_made_of_a_single_file(shapes: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
     file = write(tmp_path / "turbo.safetensors", shapes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.compat.planning.attention_calls import joint, t5
-from app.engine.models.families.family import T5, T5_WORDS, VAE, Encoder, Entries, PictureFamily
+from app.engine.models.families.family import T5, T5_WORDS, VAE, Encoder, Entries, FewSteps, PictureFamily
 
 
 def _recognise(entries: Entries, prefix: str) -> str | None:
@@ -17,6 +17,7 @@ FAMILY: Final = PictureFamily(
     {"text_encoder": T5, "tokenizer": T5_WORDS, "transformer": ("ChromaTransformer2DModel",), "vae": VAE},
     lambda width, height: (t5(1, 512), *joint(1, 24, 128, text=512, masked=True, width=width, height=height)), _recognise,
     "ChromaImg2ImgPipeline", "ChromaInpaintPipeline", unpack="unpack", guidance="calls", spares_guidance=False,
+    few_steps=FewSteps("flash", 8, 1.0),  # Chroma1 Flash: its files and settings are those of Chroma1 HD
     outer_share=0.04,  # of its multiplications (docs/speed-pictures.md)
     asked_of_denoiser={"guidance_embeds": False}, encoders=(Encoder("text_encoder", "T5", 4096),), vae_file="ae", unsafe_in_half=("vae",),
     written_as=("chroma",), lora_marks=("distilled_guidance_layer",), loras_like="flux",

@@ -53,6 +53,15 @@ class WholeSteps:
 
 
 @dataclass(frozen=True, slots=True)
+class FewSteps:
+    """How models of a family are set that need few steps, which their names alone say: by this word too, beside those of all families."""
+
+    word: str
+    steps: int
+    guidance: float
+
+
+@dataclass(frozen=True, slots=True)
 class PictureFamily:
     name: str
     title: str
@@ -91,6 +100,7 @@ class PictureFamily:
     whole_steps: WholeSteps | None = None
     steps_unsaid: bool = False
     """A file's name may be silent about whether it needs few steps. The family's name alone is the base model's."""
+    few_steps: FewSteps | None = None
     few_steps_folders: bool = False
     """Trailing timesteps in a folder's scheduler say that it needs few steps."""
     call_arguments: Mapping[str, Any] = field(default_factory=dict)
