@@ -4,10 +4,17 @@ The fixture is older than the code: tests/fixtures/home-2026-11, see the README 
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import ssl
+import subprocess
+import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -28,6 +35,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import read_allowance
 from app.ui.state.person import OWNER
 from app.ui.state.settings import Settings
+from tests.support.places import TOP
 from tests.support.saved_home import GUEST, LONGER, MACHINE, SCRIPT, open_fixture
 from tests.support.waiting import Idle
 
@@ -258,3 +266,45 @@ def test_the_queue_goes_on_from_the_last_part_and_step(place: Home) -> None:
         assert min(event.done for event in told[painted] if isinstance(event, Step) and event.part == 1) > 1, "from the checkpoint on"
     finally:
         keeper.close()
+
+
+THEN: Final = "8dacea32"
+"""The fixture was made by the code of this commit."""
+OPENED_THEN: Final = """
+import json, sys
+from pathlib import Path
+from app.paths import home
+from app.engine.jobs.shelf import Search, Shelf
+from app.engine.process.open_database import open_database
+
+place = home(Path(sys.argv[1]))
+database = open_database(place, alone=True)
+shelf = Shelf(database, place.creations)
+found = shelf.find(Search())
+shelf.set_favourite(found[0].id, not found[0].favourite)
+print(json.dumps([[each.text, str(each.path)] for each in found]))
+database.close()
+"""
+
+
+def test_the_code_of_then_opens_what_this_one_leaves(place: Home, tmp_path: Path) -> None:
+    """As after `start.py back`: nothing is put aside, though there are albums now."""
+    idle = Idle(place)
+    shelf = idle.shelf
+    before = shelf.find(Search())
+    idle.gallery.put(before[:1], idle.gallery.make_album("reds"))
+    idle.close()
+    packed = subprocess.run(["git", "archive", THEN, "app"], cwd=TOP, capture_output=True)
+    if packed.returncode:
+        pytest.skip("this copy has no history")
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as files:
+        files.extractall(tmp_path / "then", filter="data")
+    command = [sys.executable, "-c", OPENED_THEN, str(place.root)]
+    told = subprocess.run(command, cwd=tmp_path / "then", capture_output=True, text=True, env=os.environ | {"PYTHONPATH": ""})
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout) == [[each.text, str(each.path)] for each in before]
+    assert not [*place.root.glob("*.damaged")]
+    again = Idle(place)
+    assert [each.favourite for each in again.shelf.find(Search())] == [not before[0].favourite, *(each.favourite for each in before[1:])]
+    assert [album.name for album in again.gallery.list_albums()] == ["reds"]
+    again.close()
