@@ -298,6 +298,26 @@ def test_by_keys_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path, mon
     expect(page.locator("#h-sketch").get_by_role("button", name="Eraser", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
+def test_a_lasso_by_keys(page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Corners are set one by one; Enter fills the area with the cross as its last corner, and Escape takes them back."""
+    sheet = open_picture(page, tmp_path)
+
+    def trace(*keys: str) -> None:
+        sheet.focus()
+        for key in keys:
+            page.keyboard.press(key)
+
+    trace("l", "Space", *["Shift+ArrowRight"] * 2, "Enter")
+    expect(chip(page)).not_to_contain_text("changing only the painted area")
+    trace("Space", "Shift+ArrowUp", "Space", "Escape", "Shift+ArrowUp", "Enter")
+    expect(chip(page)).not_to_contain_text("changing only the painted area")
+    trace("Space", *["Shift+ArrowDown"] * 3, "Space", *["Shift+ArrowLeft"] * 3, "Enter")
+    expect(chip(page)).to_contain_text("changing only the painted area")
+    assert 0.005 < painted(asked(page, opened[0], monkeypatch)) < 0.5
+    trace("Control+z")
+    expect(chip(page)).not_to_contain_text("changing only the painted area")
+
+
 @pytest.mark.slow
 def test_keys_beside_the_sheet_leave_the_prompt_alone(page: Page, opened: tuple[Desk, str], tmp_path: Path) -> None:
     """After a press of a tool, Ctrl+Z took letters out of the prompt, out of sight, and left the stroke."""

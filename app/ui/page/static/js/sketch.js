@@ -31,7 +31,7 @@ const /** @type {Record<Tool, () => string>} */ NAMES = {
 const /** @type {Record<Tool, () => string>} */ HINTS = {
   brush: () => t("sketch.brush-how", "Paint over the area to change. If you paint nothing, the whole picture is used as the starting point."),
   eraser: () => t("sketch.eraser-how", "Take paint away."),
-  lasso: () => t("sketch.lasso-how", "Draw around an area to fill it."),
+  lasso: () => t("sketch.lasso-how", "Draw around an area to fill it. By keys, arrows move the cross, Space sets a corner, Enter fills what lies between them, and Escape takes them back."),
   pick: () => t("sketch.pick-how", "Click on a thing, and all of it is painted over; with Alt its paint is taken away. By keys, arrows move the cross and Enter picks what it lies on."),
   frame: () => t("sketch.frame-how", "Drag an edge or a corner outwards to paint beyond the picture: the result is as large as the frame. Or inwards, to use a part of it. By keys, an arrow moves that edge outwards, with Alt inwards."),
   move: () => t("sketch.move-how", "Drag the picture. The wheel or two fingers make it larger or smaller."),
@@ -41,6 +41,7 @@ let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} *
 let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
 let turn = 0; // of pictures that are opened: one that takes long does not come over a later one
 let away = false, /** @type {Drawn | null} */ looking = null; // whether picking takes paint away; on which picture a thing is looked for
+let /** @type {Point[]} */ corners = []; // of an area that keys draw around
 const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
 
 const place = () => document.querySelector("#h-sketch"), sheet = () => place()?.querySelector("canvas");
@@ -81,11 +82,10 @@ function draw() {
   brush.restore();
   brush.globalAlpha = 1;
   brush.lineWidth = 1.5 / scale;
-  if (going?.deed?.deed === "lasso") {
-    brush.beginPath();
-    for (const point of going.deed.points) brush.lineTo(point.x, point.y);
-    brush.stroke();
-  }
+  const around = going?.deed?.deed === "lasso" ? going.deed.points : corners.length && cursor ? [...corners, cursor] : [];
+  brush.beginPath();
+  for (const point of around) brush.lineTo(point.x, point.y);
+  brush.stroke();
   if (tool === "frame" || drawn.framed) {
     brush.strokeRect(frame.x, frame.y, frame.width, frame.height);
     const side = GRIP / 2 / scale;
@@ -94,7 +94,7 @@ function draw() {
   if (cursor && document.activeElement === canvas && tool !== "move") {
     const reach = CROSS / scale;
     brush.beginPath();
-    if (tool !== "pick") brush.arc(cursor.x, cursor.y, Math.max(brushWidth() / 2, 4 / scale), 0, 7);
+    if (tool !== "pick" && tool !== "lasso") brush.arc(cursor.x, cursor.y, Math.max(brushWidth() / 2, 4 / scale), 0, 7);
     else for (const [wide, high] of [[reach, 0], [0, reach]]) (brush.moveTo(cursor.x - wide, cursor.y - high), brush.lineTo(cursor.x + wide, cursor.y + high));
     brush.stroke();
   }
@@ -162,7 +162,7 @@ export async function openStart(given, name, before = {}) {
   picture = opened;
   drawn = new Drawn(opened.width, opened.height, painted);
   if (before.frame) drawn.add({ deed: "frame", frame: before.frame });
-  [view, cursor] = [{ zoom: 1, x: 0, y: 0 }, null];
+  [view, cursor, corners] = [{ zoom: 1, x: 0, y: 0 }, null, []];
   changeStart({ name, picture: blob });
   call("paint.unfold");
   show();
@@ -196,7 +196,7 @@ function begin(event) {
     return draw();
   }
   const point = toPicture(event), grip = tool === "frame" ? gripAt(point) : "";
-  cursor = point;
+  [cursor, corners] = [point, []];
   if (tool === "move" || event.button === 1) going = { moves: { ...view }, from: event };
   else if (tool === "pick") going = { picks: point, away: turned || away !== event.altKey };
   else if (tool === "frame") going = grip ? { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() } : null;
@@ -299,13 +299,24 @@ function key(event) {
   } else if (pressed === " " && (tool === "brush" || tool === "eraser")) {
     cursor ??= { x: drawn.width / 2, y: drawn.height / 2 };
     act({ deed: tool, size: brushWidth(), points: [cursor] });
-  } else if (KEYS[asked]) choose(KEYS[asked]);
+  } else if (tool === "lasso" && (pressed === " " || pressed === "Enter" || (pressed === "Escape" && corners.length))) corner(pressed);
+  else if (KEYS[asked]) choose(KEYS[asked]);
   else if (asked === "i") act({ deed: "invert" });
   else if (pressed === "[" || pressed === "]") resize(size * (pressed === "[" ? 0.8 : 1.25));
   else if (pressed === "+" || pressed === "=" || pressed === "-") zoom(pressed === "-" ? 0.8 : 1.25);
   else if (pressed === "0") zoom(0);
   else return;
   event.preventDefault();
+}
+
+/** Set a corner of an area, fill it, or take its corners back. @param {string} pressed */
+function corner(pressed) {
+  if (!drawn) return;
+  cursor ??= { x: drawn.width / 2, y: drawn.height / 2 };
+  const around = [...corners, cursor];
+  corners = pressed === " " ? around : [];
+  if (pressed === "Enter" && around.length > 2) act({ deed: "lasso", size: brushWidth(), points: around });
+  else draw();
 }
 
 /** @param {number} asked */
@@ -319,7 +330,7 @@ function resize(asked) {
 function choose(asked) {
   if (asked === "pick" && !live.state?.charts) return; // guests have none
   if (asked === "pick" && tool !== "pick") away = tool === "eraser";
-  tool = asked;
+  [tool, corners] = [asked, []];
   tools();
   draw();
 }
