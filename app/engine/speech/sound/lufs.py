@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -52,12 +53,18 @@ def list_powers(samples: Floats, rate: int) -> Floats:
 
 def weigh(samples: Samples, rate: int) -> Floats:
     """Filter block by block: each block's spectrum times the filter's, and what rings on is added to the next."""
-    weights = np.prod([respond(*each, SPECTRUM) for each in design(rate)], axis=0)
+    weights = find_weights(rate)
     made, step = np.zeros(len(samples) + SPECTRUM), SPECTRUM - math.ceil(TAIL_S * rate)
     for first in range(0, len(samples), step):
         block = samples[first : first + step].astype(np.float64)
         made[first : first + SPECTRUM] += np.fft.irfft(np.fft.rfft(block, SPECTRUM) * weights, SPECTRUM)
     return made[: len(samples)]
+
+
+@lru_cache(maxsize=4)
+def find_weights(rate: int) -> Any:
+    """Return both filters' response; to compute it takes as long as to filter a part by it."""
+    return np.prod([respond(*each, SPECTRUM) for each in design(rate)], axis=0)
 
 
 def respond(numerator: Floats, denominator: Floats, size: int) -> Any:
