@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from app.engine.models.model import Model
 from app.engine.models.on_disk import find_limits, locate, read_voice_limits
 from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
-from app.engine.speech.sound.join_sound import Finish, Segment
+from app.engine.speech.sound.join_sound import Finish, Joined, Segment
 from app.engine.speech.text import script, subtitles, voices
 from app.engine.speech.text.cast_script import FindLimits, parse_request
 from app.engine.speech.text.known_voices import name_voices
@@ -35,6 +35,7 @@ from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.pronunciations import choose_rows, restore_spelling
 from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_edits import restore_writing
+from app.engine.speech.text.turns import ScriptPart, group_speakers
 
 SHORTEST_S: Final = 1.0
 """Parts that are shorter are not split any more."""
@@ -187,15 +188,23 @@ class SpeechKind:
         self, home: Home, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
     ) -> tuple[tuple[str, ...], float]:
         parsed = self.parse(home, request)
-        return join_parts(parsed, request, folder, [place for place in places if place < len(parsed.parts)], target)
+        files, joined = join_parts(parsed, request, folder, [place for place in places if place < len(parsed.parts)], target)
+        return files, joined.seconds
+
+
+def list_segments(parts: Sequence[ScriptPart], files: Mapping[int, Path]) -> list[Segment]:
+    """List how these files of a script's parts, by their places, are joined."""
+    voices = group_speakers(parts)
+    told = [(file, parts[place], voices[place]) for place, file in sorted(files.items())]
+    return [Segment(file, part.pause_before_s, part.volume_db, part.pace, voice) for file, part, voice in told]
 
 
 def join_parts(
     parsed: ParsedScript, request: SpeechRequest, folder: Path, places: Collection[int], target: Path
-) -> tuple[tuple[str, ...], float]:
-    """Join parts of a job's folder, in order, to one sound; return its file and its seconds. It names the script's seed."""
+) -> tuple[tuple[str, ...], Joined]:
+    """Join parts of a job's folder, in order, to one sound; return its file and how it came out. It names the script's seed."""
     parts, files = [parsed.parts[place] for place in sorted(places)], [SPOKEN.shown(folder, place) for place in sorted(places)]
-    segments = [Segment(file, part.pause_before_s, part.volume_db, part.pace) for file, part in zip(files, parts, strict=True)]
+    segments = list_segments(parsed.parts, dict(zip(sorted(places), files, strict=True)))
     finish = Finish(request.format, request.speed, request.loudness_lufs, request.tail_s + parsed.pause_after_s)
     file = target / SpeechKind().name_result(request)
     settings = to_json(replace(request, seed=_find_seed(request, folder, places)))

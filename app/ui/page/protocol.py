@@ -91,7 +91,7 @@ ROUTES: Final = (
     Address("hearth/drafts"),
     Address("hearth/drafts", "POST", DRAFTS),
     Address("hearth/made/{job}/{name}"),
-    Address("hearth/heard/{job}/{part}", fields=("after", "gain")),
+    Address("hearth/heard/{job}/{part}", fields=("after", "gains")),
     Address("hearth/creation/{id}", fields=("format", "download")),
     Address("hearth/along/{id}"),
     Address("hearth/sheet"),

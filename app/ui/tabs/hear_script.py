@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+import numpy as np
 import soundfile
-from pydantic import Field
+from pydantic import Field, Json
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.engine.jobs.progress import Progress
-from app.engine.speech.kind import as_script
+from app.engine.speech.kind import as_script, list_segments
 from app.engine.speech.sound import heard_part, join_sound
 from app.ui.state.asked import Asked, Id, Word
 from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
-GAIN, UNTIL = "Hearth-Gain", "Hearth-Until"
-"""The first header is the gain, with which the page asks for the rest, so that nothing grows louder on the way; the second says how far the
+GAINS, UNTIL = "Hearth-Gains", "Hearth-Until"
+"""The first header has each voice's gain, with which the page asks for the rest, so that nothing grows louder on the way; the second says how far the
 sound is."""
 GAIN_MOST: Final = 1e6
 
@@ -28,8 +30,8 @@ class HeardAsked(Asked):
     job: Word
     part: Id
     after: float = Field(0.0, ge=0, le=86_400)
-    gain: float = Field(0.0, ge=0, le=GAIN_MOST)
-    """0: the gain is not known yet."""
+    gains: Json[dict[int, Annotated[float, Field(gt=0, le=GAIN_MOST)]]] = Field(default_factory=dict)
+    """Of voices that are not in it the gain is not known yet."""
 
 
 def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
@@ -38,23 +40,25 @@ def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
         return Response(status_code=404)
     wanted, progress = as_script(desk.keeper.journal.get(asked.job).request), desk.keeper.get_progress(asked.job)
     files, done = find_files(progress, asked.part)
-    if wanted is None or not all(each.is_file() for each in files):
+    split = desk.jobs.split_script(asked.job, wanted) if wanted is not None else ()
+    if wanted is None or asked.part >= len(split) or not all(each.is_file() for each in files):
         return Response(status_code=404)
     if not files:
         return Response(status_code=204)
-    split = desk.jobs.split_script(asked.job, wanted)
-    part = split[asked.part] if asked.part < len(split) else None
     spoken, rate = heard_part.read_part(files)
-    spoken = join_sound.make_louder(spoken, part.volume_db if part is not None else 0.0)
-    gain = asked.gain
+    (segment,) = list_segments(split, {asked.part: files[0]})
+    gain = asked.gains.get(segment.voice, 0.0)
     if not gain:
-        known = [heard_part.measure_file(Path(each.path)) for each in progress.parts if Path(each.path).is_file()]
-        known += [] if done else [join_sound.measure_loudness(spoken, rate)]
-        gain = float(join_sound.choose_gain(known, wanted.loudness_lufs))
+        there = {each.index: Path(each.path) for each in progress.parts if each.index < len(split) and Path(each.path).is_file()}
+        known = [(each, heard_part.measure_file(each.path)) for each in list_segments(split, there)]
+        known += [] if done else [(segment, join_sound.measure_loudness(spoken, rate))]
+        gain = join_sound.choose_gains(known, wanted.loudness_lufs)[segment.voice]
     if wanted.loudness_lufs is not None:
-        gain = heard_part.lower_gain(gain, spoken)
-    found = heard_part.cut_next(spoken, rate, done, asked.after, wanted.speed * (part.pace if part is not None else 1.0), gain)
-    headers = {GAIN: str(gain), UNTIL: str(found.until_s), "Cache-Control": "no-store"}
+        gain = join_sound.lower_gain(gain, float(np.abs(spoken).max(initial=0)) * segment.volume)
+    ceiling = join_sound.choose_ceiling(wanted.loudness_lufs)
+    found = heard_part.cut_next(spoken, rate, done, asked.after, wanted.speed * segment.pace, gain * segment.volume, ceiling)
+    gains = json.dumps(asked.gains | {segment.voice: gain})
+    headers = {GAINS: gains, UNTIL: str(found.until_s), "Cache-Control": "no-store"}
     if not len(found.samples):
         return Response(status_code=204, headers=headers)
     file = io.BytesIO()

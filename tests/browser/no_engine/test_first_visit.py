@@ -136,7 +136,7 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
 def test_what_the_welcome_speaks_is_heard_by_itself(browser: Browser, opened: tuple[Desk, str], tmp_path: Path) -> None:
     """The welcome promised a sound, and left it behind a play button. What is spoken is made up, as no engine runs."""
     sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)
-    headers = {"Hearth-Gain": "1", "Hearth-Until": "0.5", "content-type": "audio/wav"}
+    headers = {"Hearth-Gains": "{}", "Hearth-Until": "0.5", "content-type": "audio/wav"}
     with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}) as page:
         page.route("**/hearth/heard/**", lambda route: route.fulfill(body=(tmp_path / "one.wav").read_bytes(), headers=headers))
         page.evaluate(SPOKEN, None)  # else the job that the press begins, which is ended at once, may be told before the one made up

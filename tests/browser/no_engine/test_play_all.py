@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from app.compat.machine.meter import Reading
 from app.engine.jobs.events import PartDone, Step
 from app.engine.jobs.events import Sound as SoundPiece
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.kind import list_segments
 from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.join_sound import Finish, Segment
+from app.engine.speech.sound.join_sound import Finish
 from app.ui.state.desk import Desk
 from app.ui.state.person import OWNER
 from tests.support.window import go, needs_chromium, shut_out
@@ -51,7 +53,7 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
         """Half a second each time, and nothing more of a part that is done and was heard."""
         fetched.append(re.sub(r".*heard/follow/", "", route.request.url))
         after = float(re.search(r"after=([\d.]+)", route.request.url)[1])  # type: ignore[index]
-        headers = {"Hearth-Gain": "2.5", "Hearth-Until": str(after + 0.5), "content-type": "audio/wav"}
+        headers = {"Hearth-Gains": '{"1": 2.5}', "Hearth-Until": str(after + 0.5), "content-type": "audio/wav"}
         route.fulfill(body=(tmp_path / "one.wav").read_bytes(), headers=headers)
 
     page.route("**/hearth/heard/**", answer)
@@ -79,8 +81,9 @@ def test_play_all_follows_the_parts_as_they_are_made(page: Page, tmp_path: Path)
     expect(page.locator("#h-parts .h-heard-now")).to_contain_text("Part 1.")
     speak(part(0, "done"), part(1, "done"), part(2, "done"), end={"kind": "finished", "elapsed_s": 2.0})
     expect(page.locator("#h-parts .h-all")).to_be_hidden()
-    told = ["0?after=0&gain=0", "0?after=0.5&gain=2.5", "1?after=0&gain=2.5", "1?after=0.5&gain=2.5", "2?after=0&gain=2.5"]
-    assert fetched == told, "each goes on where it was heard, as loud as before"
+    known = quote_plus('{"1": 2.5}')
+    told = [f"{where}&gains={known}" for where in ("0?after=0.5", "1?after=0", "1?after=0.5", "2?after=0")]
+    assert fetched == ["0?after=0&gains=%7B%7D", *told], "each goes on where it was heard, as loud as before"
     fetched.clear()
     speak(part(0, "done"), part(1, "now", 1), part(2, "waits"))
     button.click()
@@ -172,12 +175,7 @@ def test_play_all_sounds_as_the_joined_file(
     lengths = (6.0 if in_pieces else 0.8, 1.1, 1.4)  # the pieces last until the page hears of the rest
     parts = [speak(folder, index, seconds, 0.1 * (1 + index)) for index, seconds in enumerate(lengths)]
     assert len(split) == 3 and [part.pause_before_s for part in split[1:]] == [0.6, 0.4]
-    join_sound.join(
-        [Segment(path, part.pause_before_s) for path, part in zip(parts, split, strict=True)],
-        tmp_path / "joined.wav",
-        Finish("wav", speed, loudness, tail_s=0.0),
-        {},
-    )
+    join_sound.join(list_segments(split, dict(enumerate(parts))), tmp_path / "joined.wav", Finish("wav", speed, loudness, tail_s=0.0), {})
     joined, _ = sound.read(tmp_path / "joined.wav")
     board = desk.keeper.board
     board.open(job.id)

@@ -1,4 +1,4 @@
-"""Play all on a script whose later parts were not known when it began: as loud as before, but never clipped."""
+"""Play all on a script whose later parts were not known when it began: each voice as loud as before, all voices alike, and nothing clipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from starlette.testclient import TestClient
 
 from app.engine.jobs.events import PartDone
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.kind import list_segments
 from app.engine.speech.sound import join_sound, sound
+from app.engine.speech.sound.join_sound import Finish
 from app.ui import routes
 from app.ui.state import json_routes
 from app.ui.state.person import OWNER
@@ -23,11 +25,24 @@ from tests.support.guests import desk_at
 RATE = 16_000
 
 
-@pytest.mark.parametrize(("loudness", "fits"), [(-14.0, True), (None, False)])
+@pytest.mark.parametrize(
+    ("second", "loudness", "peaks", "joined"),
+    [
+        (1, -14.0, (0.325, join_sound.PEAK), (0.072, 0.454)),
+        (2, -14.0, (0.325, 0.325), (0.325, 0.325)),
+        (2, None, (0.15, 0.95), (0.15, 0.95)),
+    ],
+    ids=["one voice", "two voices", "as they were made"],
+)
 def test_a_loud_part_after_a_quiet_one_is_not_clipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loudness: float | None, fits: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    second: int,
+    loudness: float | None,
+    peaks: tuple[float, float],
+    joined: tuple[float, float],
 ) -> None:
-    """Where nothing evens out the loudness, a part is as its voice made it, as in the joined file."""
+    """The first part is raised as it is all that is known of its voice; once both are there, they are heard as in the joined file."""
     times = np.arange(RATE) / RATE
     tone = np.sin(2 * np.pi * 150 * times).astype(np.float32)
     with desk_at(tmp_path) as desk:
@@ -35,18 +50,30 @@ def test_a_loud_part_after_a_quiet_one_is_not_clipped(
         monkeypatch.setattr(json_routes, "who", lambda request: OWNER)
         page = TestClient(Starlette(routes=routes.routes(desk)))
         job = desk.keeper.journal.queue(
-            SpeechRequest("[S1] One. (pause 1s) [S2] Two.", loudness_lufs=loudness), desk.machine.read_choice(OWNER)
+            SpeechRequest(f"[S1] One. (pause 1s) [S{second}] Two.", loudness_lufs=loudness), desk.machine.read_choice(OWNER)
         )
         desk.keeper.journal.withdraw(job.id)
         folder = desk.keeper.folder(job.id)
         folder.mkdir(parents=True)
-        gain, heard = "0", list[float]()
-        for index, loud in enumerate((0.05, 0.95)):
+        gains, heard = "{}", list[float]()
+        for index, loud in enumerate((0.15, 0.95)):
             sound.write(folder / f"part-{index}.wav", loud * tone, RATE)
             desk.keeper.board.post(job.id, PartDone(index, 2, str(folder / f"part-{index}.wav"), "One.", 1, 1.0))
-            told = page.get(f"/hearth/heard/{job.id}/{index}?after=0&gain={gain}")
-            samples, _ = soundfile.read(io.BytesIO(told.content))
-            gain = told.headers[hear_script.GAIN]
-            heard.append(float(np.abs(samples).max()))
-    assert heard[1] == pytest.approx(join_sound.PEAK if fits else 0.95, abs=0.01)
-    assert heard[0] == pytest.approx(0.325 if fits else 0.05, rel=0.05), "raised while it was all that was known"
+            told = page.get(f"/hearth/heard/{job.id}/{index}", params={"after": 0, "gains": gains})
+            gains = told.headers[hear_script.GAINS]
+            heard.append(find_peak(told.content))
+        assert heard == pytest.approx(peaks, rel=0.05)
+        again = [page.get(f"/hearth/heard/{job.id}/{index}", params={"after": 0}).content for index in (0, 1)]
+        assert [find_peak(each) for each in again] == pytest.approx(joined, rel=0.05)
+        segments = list_segments(desk.jobs.split_script(job.id, job.request), {each: folder / f"part-{each}.wav" for each in (0, 1)})
+        join_sound.join(segments, tmp_path / "joined.wav", Finish(loudness_lufs=loudness), {})
+        samples, _ = sound.read(tmp_path / "joined.wav")
+        assert [float(np.abs(each).max()) for each in (samples[:RATE], samples[RATE:])] == pytest.approx(joined, rel=0.05)
+        assert page.get(f"/hearth/heard/{job.id}/7").status_code == 404, "the script has no such part"
+        for wrong in ("1", '{"1": 0}', '{"a": 1}', '{"1": 1e999}', "{"):
+            assert page.get(f"/hearth/heard/{job.id}/0", params={"gains": wrong}).status_code == 400
+
+
+def find_peak(wav: bytes) -> float:
+    samples, _ = soundfile.read(io.BytesIO(wav))
+    return float(np.abs(samples).max())

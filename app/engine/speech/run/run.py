@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
@@ -37,6 +38,9 @@ from app.engine.speech.text.turns import ScriptPart
 
 if TYPE_CHECKING:
     from app.compat.attention.seam import Seam
+
+SHORT_LU: Final = 0.5
+"""A loudness that is missed by more is told."""
 
 
 class SpeechRun:
@@ -229,7 +233,18 @@ class SpeechRun:
                     "The settings are too long for an Opus file; they are only kept on the shelf. To store them in the file, choose WAV, FLAC, MP3 or OGG.",
                 )
             )
-        return join_parts(self._script, request, self._job, self._spoken, self._job)
+        files, joined = join_parts(self._script, request, self._job, self._spoken, self._job)
+        wanted = request.loudness_lufs
+        if wanted is not None and SHORT_LU < wanted - joined.lufs < math.inf:
+            yield Note(
+                say(
+                    "speech.quieter",
+                    "The loudness is {reached} LUFS in place of {wanted}: made any louder, the loudest moments would sound squashed.",
+                    reached=f"{joined.lufs:.1f}",
+                    wanted=f"{wanted:g}",
+                )
+            )
+        return files, joined.seconds
 
 
 def _describe_ignored(request: SpeechRequest, limits: VoiceLimits) -> list[Sentence]:

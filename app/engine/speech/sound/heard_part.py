@@ -28,9 +28,9 @@ def read_part(files: Sequence[Path]) -> tuple[Samples, int]:
     return np.concatenate([samples for samples, _ in pieces]), pieces[0][1]
 
 
-def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: float, gain: float) -> HeardPart:
+def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: float, gain: float, ceiling: float) -> HeardPart:
     """Return what comes after `after_s`. Of a part that is not done yet, the silence at its end waits, and so does all of it
-    where the speed is changed, which cannot be done piece by piece."""
+    where the speed is changed, which cannot be done piece by piece. Limited is all of it, as in the joined file, and then cut."""
     first, last = sound.find_spoken_span(spoken, rate)
     if done and not last:
         last = len(spoken)  # silence is joined unchanged
@@ -38,13 +38,10 @@ def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: floa
     begin, end = max(first, round(after_s * rate)), last if done else last - fade
     if end <= begin or not (done or speed == 1.0):
         return HeardPart(spoken[:0], rate, after_s)
-    samples = join_sound.stretch(spoken[begin:end], rate, speed) * np.float32(gain)
-    return HeardPart(np.clip(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), -1, 1), rate, end / rate)
-
-
-def lower_gain(gain: float, spoken: Samples) -> float:
-    """Lower a gain, chosen before this part was known, so far that its peak does not clip; the joined file's gain is as low."""
-    return min(gain, join_sound.PEAK / max(float(np.abs(spoken).max(initial=0)), 1e-9))
+    from_ = first if speed == 1.0 else begin
+    loud = join_sound.limit(join_sound.stretch(spoken[from_:last], rate, speed) * np.float32(gain), rate, ceiling)
+    samples = loud[begin - from_ : len(loud) - (last - end)]
+    return HeardPart(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), rate, end / rate)
 
 
 def measure_file(file: Path) -> Loudness:

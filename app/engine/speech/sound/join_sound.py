@@ -1,13 +1,14 @@
-"""Join parts into one file: trim silence, change speed but not pitch, even out loudness, avoid clicks. Holds one part
+"""Join parts into one file: trim silence, change speed but not pitch, make all voices equally loud, avoid clicks. Holds one part
 at a time."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,13 @@ from app.engine.speech.sound.sound import Samples
 FADE_S = 0.008
 PEAK = 10 ** (-1 / 20)
 """One decibel stays free, because lossy formats overshoot."""
+LIMITED_DB: Final = 6.0
+"""Peaks are turned down by so much at most to make speech louder; more would be heard."""
+APART_DB: Final = 20.0
+"""A voice that is this much quieter than the loudest one is no voice: noise or silence, raised no more than that one."""
+LOOKAHEAD_S: Final = 0.005
+"""The limiter begins to turn down so long before a peak; no longer than FADE_S, which is what a part that is still spoken keeps back."""
+RELEASE_DB_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,12 @@ class Segment:
     pause_before_s: float = 0.0
     volume_db: float = 0.0
     pace: float = 1.0
+    voice: int = 0
+    """All that one voice says is made louder alike."""
+
+    @property
+    def volume(self) -> float:
+        return float(10 ** (self.volume_db / 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +57,20 @@ class Finish:
     """The sound ends with so much silence."""
 
 
-def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: dict[str, Any]) -> float:
-    """Write the file atomically; return its length in seconds."""
+class Joined(NamedTuple):
+    seconds: float
+    lufs: float
+    """Voices came out so loud, before their own volumes."""
+
+
+def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: dict[str, Any]) -> Joined:
+    """Write the file atomically."""
     segments = tuple(segments)
     rate = max(sound.measure(segment.path).rate for segment in segments)
     out_rate = sound.choose_rate(finish.coding, rate)
-    gain = choose_gain((measure_loudness(*_read_segment(segment)) for segment in segments), finish.loudness_lufs)
+    measured = [measure_loudness(*read_spoken(segment.path)) for segment in segments]
+    gains = choose_gains(zip(segments, measured, strict=True), finish.loudness_lufs)
+    ceiling, heard = choose_ceiling(finish.loudness_lufs), list[Loudness]()
     fade = int(FADE_S * out_rate)
     written = 0
     with sound.replacing_or_explaining(target) as unfinished:
@@ -60,9 +82,16 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
                 written += len(samples)
 
             held = np.zeros(fade, np.float32)  # the fading end of the previous part; the next one fades in over it
-            for segment in segments:
-                samples, own_rate = _read_segment(segment)
-                samples = sound.resample(stretch(samples, own_rate, finish.speed * segment.pace), own_rate, out_rate) * gain
+            for segment, loudness in zip(segments, measured, strict=True):
+                samples, own_rate = read_spoken(segment.path)
+                samples = sound.resample(stretch(samples, own_rate, finish.speed * segment.pace), own_rate, out_rate)
+                raised = samples * np.float32(gains[segment.voice] * segment.volume)
+                samples = limit(raised, out_rate, ceiling)
+                heard.append(
+                    loudness.times(gains[segment.voice])
+                    if samples is raised
+                    else measure_loudness(samples, out_rate).times(1 / segment.volume)
+                )
                 samples = fade_edges(samples, fade)
                 if segment.pause_before_s > 0:
                     put(held)
@@ -75,12 +104,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
             put(np.zeros(int(finish.tail_s * out_rate), np.float32))
         if finish.coding == "wav":
             sound.tag_wav(unfinished, settings)
-    return written / out_rate
-
-
-def _read_segment(segment: Segment) -> tuple[Samples, int]:
-    samples, rate = read_spoken(segment.path)
-    return make_louder(samples, segment.volume_db), rate
+    return Joined(written / out_rate, find_level(heard))
 
 
 def make_louder(samples: Samples, volume_db: float) -> Samples:
@@ -127,22 +151,61 @@ class Loudness:
     seconds: float
     peak: float
 
+    def times(self, gain: float) -> Loudness:
+        return Loudness(self.power * gain**2, self.seconds, self.peak * gain)
+
 
 def measure_loudness(samples: Samples, rate: int) -> Loudness:
     lufs, seconds, peak = measure_lufs(samples, rate), len(samples) / rate, float(np.abs(samples).max(initial=0))
     return Loudness(10 ** (lufs / 10) * seconds, seconds, peak) if math.isfinite(lufs) else Loudness(0.0, 0.0, peak)
 
 
-def choose_gain(parts: Iterable[Loudness], wanted_lufs: float | None) -> np.float32:
-    """Choose one gain for all parts, so that a whisper stays quieter than the rest; low enough that no peak clips."""
-    if wanted_lufs is None:
-        return np.float32(1)
+def find_level(parts: Iterable[Loudness]) -> float:
+    """Return how loud parts are together, in LUFS; -inf for silence."""
     parts = tuple(parts)
-    power, seconds = sum(each.power for each in parts), sum(each.seconds for each in parts)
-    if not power:
-        return np.float32(1)
-    gain = 10 ** ((wanted_lufs - 10 * math.log10(power / seconds)) / 20)
-    return np.float32(min(gain, PEAK / max(each.peak for each in parts)))
+    power = sum(each.power for each in parts)
+    return 10 * math.log10(power / sum(each.seconds for each in parts)) if power else -math.inf
+
+
+def choose_gains(parts: Iterable[tuple[Segment, Loudness]], wanted_lufs: float | None) -> dict[int, float]:
+    """Choose a gain for each voice, to which its segments' own volumes are added: all voices become equally loud, and of one a whisper stays quieter
+    than the rest. All are as much quieter as it takes to limit no peak by more than LIMITED_DB."""
+    voices, peaks = defaultdict[int, list[Loudness]](list), defaultdict[int, float](float)
+    for segment, loudness in parts:
+        voices[segment.voice].append(loudness)
+        peaks[segment.voice] = max(peaks[segment.voice], loudness.peak * segment.volume)
+    levels = {voice: find_level(spoken) for voice, spoken in voices.items()}
+    if wanted_lufs is None or (loudest := max(levels.values(), default=-math.inf)) == -math.inf:
+        return dict.fromkeys(voices, 1.0)
+    gains = {voice: 10 ** ((wanted_lufs - (level if level > loudest - APART_DB else loudest)) / 20) for voice, level in levels.items()}
+    highest = max(gains[voice] * peaks[voice] for voice in voices)
+    return {voice: lower_gain(gain, highest / gain) for voice, gain in gains.items()}
+
+
+def lower_gain(gain: float, peak: float) -> float:
+    """Lower a gain so far that a peak is limited by no more than LIMITED_DB."""
+    return min(gain, PEAK * 10 ** (LIMITED_DB / 20) / max(peak, 1e-9))
+
+
+def choose_ceiling(wanted_lufs: float | None) -> float:
+    """Return what no sample is to exceed: sound that is not levelled stays as its voice made it, where it does not clip."""
+    return 1.0 if wanted_lufs is None else PEAK
+
+
+def limit(samples: Samples, rate: int, ceiling: float) -> Samples:
+    """Turn down what is around a peak above the ceiling, a moment ahead and slowly up again, so that it is not heard; return sound without one as it
+    is."""
+    if np.abs(samples).max(initial=0) <= ceiling:
+        return samples
+    reach, step = 1 << int(LOOKAHEAD_S * rate).bit_length() - 1, 1
+    over_db = np.pad(20 * np.log10(np.maximum(np.abs(samples, dtype=np.float64) / ceiling, 1)), (reach, 0))
+    while step < reach:  # the highest within reach ahead, by windows of 2, 4, 8 samples and so on
+        over_db[:-step] = np.maximum(over_db[:-step], over_db[step:])
+        step *= 2
+    fall = np.arange(len(over_db)) * (RELEASE_DB_S / rate)
+    sums = np.cumsum(np.maximum.accumulate(over_db + fall) - fall)
+    means = (sums[reach:] - sums[:-reach]) / reach  # of values that all look as far as this sample, so that none is too low for it
+    return (samples * 10 ** (-means / 20)).astype(np.float32)
 
 
 def fade_edges(samples: Samples, fade: int, begins: bool = True, ends: bool = True) -> Samples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -62,6 +62,16 @@ class ScriptPart:
     @property
     def speakers(self) -> frozenset[int]:
         return frozenset(turn.speaker for turn in self.turns)
+
+
+def group_speakers(parts: Sequence[ScriptPart]) -> list[int]:
+    """Return for each part the first of its group of speakers: those whom parts have together were spoken in one breath, and belong as loud beside each
+    other as they are."""
+    groups = list[frozenset[int]]()
+    for part in parts:
+        together = part.speakers.union(*(each for each in groups if each & part.speakers))
+        groups = [*(each for each in groups if not each & together), together]
+    return [min(each) for part in parts for each in groups if each & part.speakers]
 
 
 def estimate_seconds(text: str, limits: VoiceLimits = DIA) -> float:

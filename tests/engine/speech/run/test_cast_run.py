@@ -21,7 +21,7 @@ from app.engine.session.session import Session
 from app.engine.speech.families.dia.voice import Dia
 from app.engine.speech.family import PartTask
 from app.engine.speech.run import loader
-from app.engine.speech.sound import sound
+from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.text import voices
 from app.engine.speech.text.turns import Turn
 from tests.support import cached_pockets, open_session, speech_fixtures
@@ -109,6 +109,11 @@ def test_volume_and_pace_are_of_the_join_alone(session: Session, phonon: Path, t
         events = speak(session, job, text, "phonon-31m", *cast, loudness_lufs=None)
         assert not cast or not [each for each in events if isinstance(each, Step)], "nothing is spoken anew"
         results.append(sound.read(find_result(events))[0])
+    for wanted, told in ((-1.0, True), (-40.0, False)):
+        events = speak(session, job, text, "phonon-31m", loudness_lufs=wanted)
+        notes = [each.sentence.key for each in events if isinstance(each, Note)]
+        assert ("speech.quieter" in notes) is told, "what loudness it came to is told where it is not the one asked for"
+        assert np.abs(sound.read(find_result(events))[0]).max() <= join_sound.PEAK + 1e-3
     plain, quiet, slow = results
     second = int(0.3 * 24_000)
     assert np.abs(quiet[-second * 2 : -second]).max(initial=0) < 0.5 * np.abs(plain[-second * 2 : -second]).max(initial=0)

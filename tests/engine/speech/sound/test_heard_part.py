@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.heard_part import cut_next
-from app.engine.speech.sound.lufs import measure_lufs
+from app.engine.speech.sound.join_sound import Segment
 
 RATE = 16_000
 
@@ -21,7 +23,7 @@ def part(seconds: float = 1.2) -> sound.Samples:
 @pytest.mark.parametrize("cuts", [(), (0.9,), (0.3, 0.7, 1.1), (0.1, 0.6, 1.75)])
 def test_piece_after_piece_is_the_whole_part(cuts: tuple[float, ...]) -> None:
     spoken, gain = part(), 1.5
-    whole = cut_next(spoken, RATE, True, 0.0, 1.0, gain)
+    whole = cut_next(spoken, RATE, True, 0.0, 1.0, gain, join_sound.PEAK)
     first, last = sound.find_spoken_span(spoken, RATE)
     assert first > 0.25 * RATE and len(whole.samples) == last - first
     fade = int(join_sound.FADE_S * RATE)
@@ -29,7 +31,7 @@ def test_piece_after_piece_is_the_whole_part(cuts: tuple[float, ...]) -> None:
     heard, so_far = 0.0, list[sound.Samples]()
     for cut in (*cuts, None):
         done = cut is None
-        found = cut_next(spoken if cut is None else spoken[: int(cut * RATE)], RATE, done, heard, 1.0, gain)
+        found = cut_next(spoken if cut is None else spoken[: int(cut * RATE)], RATE, done, heard, 1.0, gain, join_sound.PEAK)
         so_far.append(found.samples)
         heard = found.until_s
     joined = np.concatenate(so_far)
@@ -39,23 +41,61 @@ def test_piece_after_piece_is_the_whole_part(cuts: tuple[float, ...]) -> None:
 
 def test_a_part_at_another_speed_is_heard_once_it_is_whole() -> None:
     spoken = part()
-    assert not len(cut_next(spoken[:RATE], RATE, False, 0.0, 1.25, 1.0).samples)
-    found = cut_next(spoken, RATE, True, 0.0, 1.25, 1.0)
+    assert not len(cut_next(spoken[:RATE], RATE, False, 0.0, 1.25, 1.0, 1.0).samples)
+    found = cut_next(spoken, RATE, True, 0.0, 1.25, 1.0, 1.0)
     first, last = sound.find_spoken_span(spoken, RATE)
     assert len(found.samples) == pytest.approx((last - first) / 1.25, rel=0.02)
 
 
 def test_silence_is_heard_as_it_is_joined() -> None:
     silent = np.zeros(RATE, np.float32)
-    assert not len(cut_next(silent, RATE, False, 0.0, 1.0, 1.0).samples), "it may be the begin of a part"
-    assert len(cut_next(silent, RATE, True, 0.0, 1.0, 1.0).samples) == RATE
+    assert not len(cut_next(silent, RATE, False, 0.0, 1.0, 1.0, 1.0).samples), "it may be the begin of a part"
+    assert len(cut_next(silent, RATE, True, 0.0, 1.0, 1.0, 1.0).samples) == RATE
 
 
-def test_one_gain_for_all_parts_as_before() -> None:
-    loud, quiet = part(), part() * np.float32(0.1)
-    known = [join_sound.measure_loudness(each, RATE) for each in (loud, quiet)]
-    gain = join_sound.choose_gain(known, -30.0)
-    told = measure_lufs(np.concatenate([loud, quiet]) * gain, RATE)
-    assert told == pytest.approx(-30.0 + 10 * np.log10(2), abs=0.5), "the quiet half has next to no power"
-    assert join_sound.choose_gain(known, None) == 1 and join_sound.choose_gain([join_sound.measure_loudness(quiet * 0, RATE)], -18.0) == 1
-    assert join_sound.choose_gain(known, 6.0) == pytest.approx(join_sound.PEAK / 0.2, rel=0.01), "no peak clips"
+def test_what_is_limited_is_so_in_pieces_as_in_whole() -> None:
+    """The peaks of each beat lie above the ceiling, and the limiter looks over the cuts between pieces."""
+    times = np.arange(2 * RATE) / RATE
+    spoken = (0.4 * np.sin(2 * np.pi * 150 * times) * (1 + np.sin(2 * np.pi * 7 * times))).astype(np.float32)
+    whole = cut_next(spoken, RATE, True, 0.0, 1.0, 2.0, join_sound.PEAK).samples
+    heard, pieces = 0.0, list[sound.Samples]()
+    for cut in (0.5, 0.9, 1.3, 2.0):
+        found = cut_next(spoken[: int(cut * RATE)], RATE, cut == 2.0, heard, 1.0, 2.0, join_sound.PEAK)
+        heard = found.until_s
+        pieces.append(found.samples)
+    np.testing.assert_allclose(np.concatenate(pieces), whole, atol=1e-5)
+    assert np.abs(whole).max() == pytest.approx(join_sound.PEAK, abs=1e-3)
+
+
+@pytest.mark.parametrize("rate", [8000, 24_000, 44_100])
+@pytest.mark.parametrize("length", [1, 3, 500, 20_000])
+def test_no_sample_is_above_the_ceiling_and_what_is_far_from_a_peak_stays(rate: int, length: int) -> None:
+    samples = np.random.default_rng(length).normal(0, 1, length).astype(np.float32)
+    assert np.abs(join_sound.limit(samples, rate, 0.5)).max() <= 0.5 + 1e-6
+    quiet = np.full(length, 0.4, np.float32)
+    assert join_sound.limit(quiet, rate, 0.5) is quiet
+    alone = np.full(2 * rate, 0.4, np.float32)
+    alone[rate] = 1.0
+    changed = np.flatnonzero(join_sound.limit(alone, rate, 0.5) < 0.3999) - rate
+    assert -join_sound.LOOKAHEAD_S * rate <= changed[0] < 0 < changed[-1] < 0.12 * rate, (
+        "a moment before, and 6 dB in a tenth of a second after"
+    )
+
+
+def test_each_voice_has_a_gain_of_its_own_and_one_for_all_it_says() -> None:
+    def measure(voice: int, loud: float, volume_db: float = 0.0) -> tuple[Segment, join_sound.Loudness]:
+        return Segment(Path(), voice=voice, volume_db=volume_db), join_sound.measure_loudness(part() * np.float32(loud), RATE)
+
+    said = [measure(1, 1.0), measure(1, 0.5), measure(2, 0.25)]
+    gains = join_sound.choose_gains(said, -30.0)
+    assert gains[2] / gains[1] == pytest.approx(np.sqrt((1 + 0.25) / 2) / 0.25, rel=0.01), "by the loudness of all that a voice says"
+    assert join_sound.find_level(loudness.times(gains[each.voice]) for each, loudness in said) == pytest.approx(-30.0, abs=0.01)
+    assert join_sound.choose_gains([*said, measure(3, 0.01)], -30.0)[3] == pytest.approx(gains[1], rel=0.01), "noise is no voice"
+    assert {*join_sound.choose_gains(said, None).values()} == {1.0}
+    assert join_sound.choose_gains([measure(1, 0.0)], -18.0) == {1: 1.0}
+    loud = join_sound.choose_gains(said, 6.0)
+    assert loud[1] == pytest.approx(2 * join_sound.PEAK / 0.2, rel=0.01), "its peak is limited by 6 dB and no more"
+    assert loud[2] / loud[1] == pytest.approx(gains[2] / gains[1]), "and all voices stay alike"
+    assert join_sound.choose_gains([*said, measure(4, 1.0, 12.0)], 6.0)[4] == pytest.approx(loud[1] / 4, rel=0.02), (
+        "also with a volume of its own"
+    )

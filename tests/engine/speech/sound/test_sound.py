@@ -47,7 +47,7 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
     request = SpeechRequest(text="[S1] Ünïcødé, “quotes”, \\ and 漢字. " * 3, seed=7, voice=None, format=coding, temperature=1.25)
     target = tmp_path / f"out.{coding}"
     source = part(tmp_path / "part-000.wav", tone(2, rate), rate)
-    seconds = join_sound.join([Segment(source)], target, Finish(coding, tail_s=0.5), to_json(request))
+    seconds = join_sound.join([Segment(source)], target, Finish(coding, tail_s=0.5), to_json(request)).seconds
     assert seconds == pytest.approx(2.5, abs=0.01)
     samples, out_rate = sound.read(target)
     assert out_rate == (48000 if coding == "opus" and rate == 44100 else rate)
@@ -180,7 +180,7 @@ def test_joints_do_not_click(tmp_path: Path) -> None:
 @pytest.mark.parametrize("speed", [0.5, 0.8, 1.25, 2.0])
 def test_speed_keeps_the_pitch(tmp_path: Path, speed: float) -> None:
     source = part(tmp_path / "part.wav", tone(3, hertz=440.0))
-    seconds = join_sound.join([Segment(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {})
+    seconds = join_sound.join([Segment(source)], tmp_path / "out.wav", Finish(speed=speed, tail_s=0), {}).seconds
     assert seconds == pytest.approx(3 / speed, rel=0.01)
     samples, rate = sound.read(tmp_path / "out.wav")
     assert pitch(samples, rate) == pytest.approx(440, abs=3)
@@ -197,7 +197,7 @@ def test_speed_without_its_library_is_told_before_anything_is_spoken(tmp_path: P
             KINDS["speech"].check(paths.home(tmp_path), asked, BY_ID["starter-voice"])
 
 
-def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
+def test_loudness_is_one_for_all_parts_of_a_voice_and_never_clips(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     noise = [(rng.standard_normal(32000) * level).astype(np.float32) for level in (0.02, 0.04)]
     segments = [Segment(part(tmp_path / f"part-{index}.wav", each)) for index, each in enumerate(noise)]
@@ -208,6 +208,22 @@ def test_loudness_is_one_for_all_parts_and_never_clips(tmp_path: Path) -> None:
     assert after / before == pytest.approx(2, rel=0.05)  # what was softer stays softer
     join_sound.join(segments, tmp_path / "loud.wav", Finish(loudness_lufs=0.0, tail_s=0), {})
     assert 0.85 < np.abs(sound.read(tmp_path / "loud.wav")[0]).max() <= 0.892, "1 dB below the largest number"
+
+
+def test_voices_come_out_equally_loud_and_what_is_missing_is_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    noise = [(rng.standard_normal(32000) * level).astype(np.float32) for level in (0.02, 0.04, 0.01)]
+    segments = [Segment(part(tmp_path / f"part-{place}.wav", each), voice=place % 2) for place, each in enumerate(noise)]
+    joined = join_sound.join(segments, tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {})
+    samples, _ = sound.read(tmp_path / "out.wav")
+    first, second, third = (float(np.std(samples[begin + 1000 : begin + 30_000])) for begin in (0, 32_000, 64_000))
+    assert joined.lufs == pytest.approx(-23.0, abs=0.1)
+    assert first / third == pytest.approx(2, rel=0.05) and second**2 == pytest.approx((first**2 + third**2) / 2, rel=0.1)
+    loud = join_sound.join(segments[1:2], tmp_path / "loud.wav", Finish(loudness_lufs=-5.0, tail_s=0), {})
+    assert loud.lufs == pytest.approx(measure_lufs(*sound.read(tmp_path / "loud.wav")), abs=0.1) and loud.lufs < -6
+    quieter = [Segment(segments[1].path, volume_db=-9.0)]
+    assert join_sound.join(quieter, tmp_path / "soft.wav", Finish(loudness_lufs=-23.0, tail_s=0), {}).lufs == pytest.approx(-23.0, abs=0.1)
+    assert measure_lufs(*sound.read(tmp_path / "soft.wav")) == pytest.approx(-32.0, abs=0.2), "a volume of its own comes on top"
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.39, 0.41, 2.0])
@@ -228,9 +244,9 @@ def test_silent_and_tiny_parts_are_joined_too(tmp_path: Path) -> None:
         Segment(part(tmp_path / "part-1.wav", tone(0.1))),
         Segment(part(tmp_path / "part-2.wav", tone(0.001))),
     ]
-    seconds = join_sound.join(segments, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {})
+    seconds = join_sound.join(segments, tmp_path / "out.wav", Finish(tail_s=0.3, speed=1.3), {}).seconds
     assert seconds == pytest.approx(1 / 1.3 + 0.1 / 1.3 + 0.3, abs=0.05)
-    assert join_sound.join(segments[:1], tmp_path / "silent.wav", Finish(), {}) > 1
+    assert join_sound.join(segments[:1], tmp_path / "silent.wav", Finish(), {}).seconds > 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it limits no file's size")

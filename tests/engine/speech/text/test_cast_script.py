@@ -13,6 +13,7 @@ from app.engine.speech.text.cast_script import choose_cast, parse_request
 from app.engine.speech.text.cast_tags import find_tags, list_names
 from app.engine.speech.text.known_voices import name_actors
 from app.engine.speech.text.script import ParsedScript, parse_script
+from app.engine.speech.text.turns import ScriptPart, Turn, group_speakers
 
 POCKET = replace(
     DIA, name="Pocket TTS", speakers=4, speakers_a_part=1, part_least_s=0.0, carries=False, ready={"a": "Ann", "b": "Bob", "c": "Cy"}
@@ -122,3 +123,13 @@ def test_who_has_no_voice_chosen_gets_one_that_nobody_has() -> None:
     )
     assert name_actors([None, ("a",)], POCKET) == ("Bob", "Ann"), "but a chosen voice is taken"
     assert name_actors([None, ("a",)], DIA) == ("", "")
+
+
+def test_speakers_of_one_part_are_of_one_group() -> None:
+    def group(*speakers: str) -> list[int]:
+        return group_speakers([ScriptPart(tuple(Turn(int(each), "Hi.") for each in part), 1.0) for part in speakers])
+
+    assert group("1", "2", "1", "3") == [1, 2, 1, 3]
+    assert group("3", "12", "1", "2", "4") == [3, 1, 1, 1, 4]
+    assert group("2", "4", "43", "32", "1") == [2, 2, 2, 2, 1], "also by way of a third one"
+    assert group() == []

@@ -35,8 +35,8 @@ def speak(folder: Path, request: SpeechRequest, limits: VoiceLimits = DIA) -> tu
         samples = np.concatenate(pieces).astype(np.float32)
         path = folder / f"part-{place:03d}.wav"
         spoken_parts.save(SpokenPart(part.text, 1, "", len(samples) / RATE, True, None, path), samples, RATE)
-    (file,), seconds = join_parts(parsed, request, folder, range(len(parsed.parts)), folder)
-    return Path(file), seconds
+    (file,), joined = join_parts(parsed, request, folder, range(len(parsed.parts)), folder)
+    return Path(file), joined.seconds
 
 
 @pytest.mark.parametrize(("coding", "speed"), [("wav", 1.0), ("flac", 1.0), ("mp3", 1.0), ("ogg", 1.0), ("opus", 1.0), ("wav", 1.25)])

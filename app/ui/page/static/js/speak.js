@@ -21,7 +21,7 @@ const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
 const SUBTITLES = ["srt", "vtt"], WORDS = { "srt-words": () => t("sound.srt-words", "srt, word by word"), "vtt-words": () => t("sound.vtt-words", "vtt, word by word") };
 
 /** @typedef {import("./edit.js").Line} Line */
-let /** @type {{ on: boolean, at: number, gain: number, job?: string, parts: PartView[], stop: () => void } | null} */ player = null;
+let /** @type {{ on: boolean, at: number, gains: string, job?: string, parts: PartView[], stop: () => void } | null} */ player = null;
 
 // The script box.
 const box = () => document.querySelector("#speak-text textarea");
@@ -110,7 +110,7 @@ function hear(first, on = false, context = new AudioContext()) {
   const mine = {
     on,
     at: first,
-    gain: 0, // of the joined file, once it is known
+    gains: "{}", // of each voice in the joined file, once they are known
     job: live.state.speech?.job,
     parts: live.state.speech?.parts ?? [],
     stop() {
@@ -137,11 +137,11 @@ function hear(first, on = false, context = new AudioContext()) {
   // Play what has come of a part; return how far it is heard.
   /** @param {PartView} part @param {number} heard */
   async function playJoined(part, heard) {
-    const values = new URLSearchParams({ after: String(heard), gain: String(mine.gain) });
+    const values = new URLSearchParams({ after: String(heard), gains: mine.gains });
     const answer = await fetch(`hearth/heard/${mine.job}/${part.index}?${values}`);
     if (!answer.ok) throw new Error(String(answer.status));
     if (answer.status === 204) return heard;
-    mine.gain = Number(answer.headers.get("Hearth-Gain"));
+    mine.gains = answer.headers.get("Hearth-Gains") ?? "{}";
     await play(answer, 0, heard ? 0 : part.pause || -FADE_S);
     return Number(answer.headers.get("Hearth-Until"));
   }
