@@ -16,7 +16,7 @@ from app.base.disk_faults import word_fault
 from app.base.languages import word_help
 from app.base.path_checks import is_file
 from app.base.paths import Home
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.cli import output_file
 from app.cli.job import (
@@ -24,6 +24,7 @@ from app.cli.job import (
     STDIN,
     UNWRITTEN,
     add_job_options,
+    choose_show,
     print_sentence,
     print_written,
     read_settings,
@@ -32,6 +33,7 @@ from app.cli.job import (
     run_jobs,
     write_result,
 )
+from app.engine.jobs.events import Note
 from app.engine.jobs.request import FORMATS, Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SEED_LIMIT, SPEECH
 from app.engine.keeper.keeper import Keeper
@@ -43,7 +45,7 @@ from app.engine.speech.book.book import TITLE_MOST, Book
 from app.engine.speech.book.read_book import read_book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.stream_encoding import require_available
-from app.engine.speech.text import cast_table, subtitles
+from app.engine.speech.text import cast_table, named_speakers, subtitles
 from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
 from app.engine.speech.text.likely_language import choose_language
@@ -128,6 +130,8 @@ def main(args: argparse.Namespace) -> int:
         return speak_book(args, voice, asked["cast"], listed)
     script = read_script(args.text, args.file)
     request = SpeechRequest(script, args.model, voice, **asked, pronunciations=keep_used(script, listed))
+    for sentence in word_unvoiced(home, request):
+        choose_show(args)(Note(sentence))
     if args.subtitles is None:
         return run_job(request, args)
     wanted = next((each for each in subtitles.FORMATS if args.subtitles.suffix.lower() == f".{each}"), None)
@@ -138,6 +142,18 @@ def main(args: argparse.Namespace) -> int:
     if args.words:
         require_recogniser(home, [language])  # before an hour of speech, not after it
     return run_job(request, args, lambda keeper, file: write_subtitles(keeper, file, args.subtitles, wanted, args.words, language))
+
+
+def word_unvoiced(home: Home, request: SpeechRequest) -> list[Sentence]:
+    """Say who speaks in a script, as a play has it, and is no speaker of it; the window offers tags for them."""
+    known = {each.name.casefold() for each in parse_request(request, lambda model: find_limits(home, model)).actors}
+    names = [name for name in dict.fromkeys(each.name for each in named_speakers.find_named(request.text)) if name.casefold() not in known]
+    if not names:
+        return []
+    cure = say(
+        "speak.named", "To give each a voice, write [{first}] in place of {first}:, or name their voices with --cast.", first=names[0]
+    )
+    return [*named_speakers.word_named(names, find_limits(home, request.model)), cure]
 
 
 def show_text(home: Home, request: SpeechRequest, as_json: bool) -> int:

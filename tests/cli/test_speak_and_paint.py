@@ -121,6 +121,24 @@ def test_a_book_is_read_with_all_its_chapters(tmp_path: Path) -> None:
         read_script(None, tmp_path / "none.epub")
 
 
+PLAY = "Anna: Where were you?\nBen: At home.\nAnna: All night?"
+
+
+def test_names_that_are_read_aloud_are_told(speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The window offers to make speakers of them; a command only read them aloud."""
+    assert speak("-o", str(tmp_path / "out.wav"), text=PLAY) == job.FINISHED
+    told = capsys.readouterr()
+    assert "Anna, Ben speak here." in told.err and "read aloud" in told.err and "write [Anna] in place of Anna:" in told.err
+    assert speak("--json", text=PLAY) == job.FINISHED
+    notes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert any(each["event"] == "note" and "Anna, Ben speak here." in str(each) for each in notes)
+    (tmp_path / "cast.toml").write_text('Anna = ""\nBen = ""\n')
+    cast = ["--cast", str(tmp_path / "cast.toml")]
+    for more, text in ((["--quiet"], PLAY), (cast, PLAY), ([], PLAY.replace("Anna:", "[Anna]").replace("Ben:", "[Ben]")), ([], SCRIPT)):
+        assert speak(*more, text=text) == job.FINISHED
+        assert "speak here" not in capsys.readouterr().err
+
+
 def test_nothing_finished_is_a_code_of_its_own(speak: Speak, capsys: pytest.CaptureFixture[str]) -> None:
     assert speak(plan=({"dies": "loading"},) * DEATHS) == job.FAILED
     assert "same command" not in capsys.readouterr().err

@@ -29,11 +29,10 @@ from app.engine.speech.kind import as_script
 from app.engine.speech.text import voices, written_out
 from app.engine.speech.text.cast_script import parse_words
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags, list_names
-from app.engine.speech.text.named_speakers import find_named
+from app.engine.speech.text.named_speakers import find_named, word_named
 from app.engine.speech.text.pronunciations import Rows, find_said
 from app.engine.speech.text.said_by import guess_speakers
 from app.engine.speech.text.script import ParsedScript
-from app.engine.speech.text.script_characters import is_strange
 from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.unknown import find_in_script
 from app.ui.page.translate import Language, join, translate
@@ -367,10 +366,7 @@ def named_view(text: str, actors: tuple[Actor, ...], limits: VoiceLimits, spoken
     """Offer tags for speakers that a script names otherwise: as a play does, or as a story, which is a guess."""
     known = {each.name.casefold() for each in actors}
     if (found := find_named(text)) and not {each.name.casefold() for each in found} <= known:
-        names = tuple(dict.fromkeys(each.name for each in found))
-        words = [say_to_all("script.named", "{names} {n:speaks|speak} here.", names=names, n=len(names))]
-        if not any(is_strange(sign, limits) for name in names for sign in name):
-            words.append(say_to_all("script.names-read", "Now the names are read aloud."))
+        words = word_named(list(dict.fromkeys(each.name for each in found)), limits)
     elif not found and (found := guess_speakers(text)):
         names = tuple(dict.fromkeys(each.name for each in found if each.name != NARRATOR))
         words = [

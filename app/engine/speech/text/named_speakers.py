@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.base.sentence import Sentence, say_to_all
+from app.engine.models.voice_limits import VoiceLimits
 from app.engine.speech.text.chapter_names import CHAPTER
 from app.engine.speech.text.said_words import PARTICLES
+from app.engine.speech.text.script_characters import is_strange
 from app.engine.speech.text.script_marks import MARK
 
 _WORD: Final = r"[^\W\d_][\w.'’-]{0,19}+"
@@ -43,6 +47,14 @@ def find_named(text: str) -> list[Edit]:
     if not 2 <= len(names) <= NAMES_MOST or (told and len(found) == len(names)):
         return []
     return [Edit(each.start(1), each.end(), names[each[1].casefold()]) for each in found]
+
+
+def word_named(names: Sequence[str], limits: VoiceLimits) -> list[Sentence]:
+    """Say that these speak in a script, and what becomes of their names until they are speakers."""
+    words = [say_to_all("script.named", "{names} {n:speaks|speak} here.", names=tuple(names), n=len(names))]
+    if not any(is_strange(sign, limits) for name in names for sign in name):
+        words.append(say_to_all("script.names-read", "Now the names are read aloud."))
+    return words
 
 
 def is_name(words: str) -> bool:
