@@ -48,7 +48,7 @@ EXTRAS: Final = (
         47_000_000, "BSD (torchao), MIT (bitsandbytes)", ("torchao", "bitsandbytes"),
     ),
     Extra(
-        "mcp", say("extra.mcp", "Assistants"), say("extra.mcp-why", "Assistants speak and paint through MCP, once Hearth is opened with --mcp."),
+        "mcp", say("extra.mcp", "Assistants"), say("extra.mcp-why", "Assistants on this computer, such as Claude, speak and paint through MCP."),
         1_000_000, "MIT", ("mcp",),
     ),
     Extra("pdf", say("extra.pdf", "Books in PDF"), say("extra.pdf-why", "Speak opens PDF files too."), 400_000, "BSD", ("pypdf",)),

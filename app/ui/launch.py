@@ -47,6 +47,7 @@ from app.ui.single_instance import Instance
 from app.ui.state import pausing
 from app.ui.state.desk import Desk
 from app.ui.state.settings import Settings
+from app.ui.state.upkeep import ASSISTANTS
 from app.ui.tabs import disk, loras, models, notify, other_machines, pause, shelf, styles, upkeep, welcome
 from app.ui.window import Serving, build, configure_queue, serve_window
 from app.window import choice
@@ -169,10 +170,14 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
         own.start()
     rest_s = 0.0 if (os.cpu_count() or 1) >= MANY_CORES else PAGE_FIRST_S
     settings = Settings(home.settings)
+    fixed = gradio_endpoints.explain_assistants(options.assistants, options.host)
+    if fixed is None and settings.get(ASSISTANTS):
+        options = replace(options, assistants=gradio_endpoints.has_assistants())
     keeper = Keeper(
         home, options.pretend, rest_s=rest_s, paused=pausing.find_reason(settings.get(pausing.SAVED, {}), datetime.now(), idle_s=0.0)
     )
     desk = Desk(keeper, settings)
+    desk.upkeep.assistants_fixed = fixed
     sharing = Share(desk, partial(open_tunnel, folder=home.root / "tunnel"), options.host, tls)
     code = 1
     with end_in_time(desk.leaving, lambda: RESTART if desk.upkeep.restarts else code):
@@ -263,6 +268,8 @@ def start_server(
     )
     address = serve_window(window, own)
     assistants.answer_in_content(window)
+    if options.assistants:
+        desk.upkeep.assistants_address = f"{address}{assistants.PATH}"
     return address
 
 
@@ -280,7 +287,7 @@ def announce(options: LaunchOptions, address: str, password: str) -> None:
                     )
                 )
     if options.assistants:
-        tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}gradio_api/mcp/"))
+        tell(say("open.mcp", "Assistants (MCP): {address}", address=f"{address}{assistants.PATH}"))
     if password:
         tell(say("open.password", "Log in with: {password}", password=password))
     if is_loopback(options.host):

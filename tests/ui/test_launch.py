@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -23,6 +24,7 @@ from app.base.trouble import Trouble
 from app.launcher import failure
 from app.ui import launch as ui_launch
 from app.ui import share, start_failure
+from app.ui.api import gradio_endpoints
 from app.ui.launch import LaunchOptions, announce, choose_port, launch
 from app.ui.single_instance import Instance
 from tests.support.denied import denied
@@ -120,6 +122,35 @@ def test_the_end_does_not_wait_for_what_never_ends(tmp_path: Path) -> None:
         child.kill()
         child.wait()
         child.stdout.close()
+
+
+def lets_assistants_in(address: str) -> bool:
+    """Ask as an assistant begins to."""
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    }  # fmt: skip
+    heads = {"Accept": "application/json, text/event-stream"}
+    answer = httpx.post(f"{address}gradio_api/mcp/", json=hello, headers=heads, trust_env=False, timeout=60)
+    return answer.status_code == 200 and "serverInfo" in answer.text
+
+
+@pytest.mark.skipif(find_spec("mcp") is None, reason="the extra mcp is not there")
+def test_assistants_are_let_in_by_the_switch_or_the_option(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"assistants": true}')
+    with opened(tmp_path) as (address, _):
+        assert lets_assistants_in(address)
+        view = httpx.post(f"{address}hearth/upkeep/no-assistants", json={}, trust_env=False).json()
+        assert view["assistants"] == {"wanted": False, "address": f"{address}gradio_api/mcp/", "fixed": ""}
+    with opened(tmp_path, "--mcp") as (address, _):
+        assert lets_assistants_in(address)
+        view = httpx.get(f"{address}hearth/upkeep", trust_env=False).json()
+        assert "--mcp" in view["assistants"]["fixed"] and not view["assistants"]["wanted"]
+
+
+def test_assistants_are_not_let_in_from_a_network() -> None:
+    assert gradio_endpoints.explain_assistants(False, "127.0.0.1") is None
+    assert "cannot log in" in str(gradio_endpoints.explain_assistants(False, "0.0.0.0"))
 
 
 def test_on_a_network_it_tells_the_address_there(

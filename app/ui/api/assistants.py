@@ -12,6 +12,8 @@ import gradio as gr
 
 MEDIA: Final = {".png": ("image", "image/png"), ".wav": ("audio", "audio/wav"), ".flac": ("audio", "audio/flac"), ".mp3": ("audio", "audio/mpeg"),
                 ".ogg": ("audio", "audio/ogg"), ".opus": ("audio", "audio/ogg")}  # fmt: skip
+PATH: Final = "gradio_api/mcp/"
+"""Gradio's server for assistants has this path."""
 BYTES_MOST: Final = 8 << 20
 """A longer file is fetched by its link, since an assistant reads all that is in an answer."""
 

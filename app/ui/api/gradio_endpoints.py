@@ -7,6 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 from typing import cast as typed
@@ -17,7 +18,7 @@ from gradio.route_utils import get_fn
 from starlette.exceptions import HTTPException
 
 from app.base.extras import install_command
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 from app.engine.jobs.events import END, Event, Failed, PartDone, Preview, Step
 from app.engine.jobs.outward import public_name
@@ -52,6 +53,24 @@ def check_assistants(wanted: bool, host: str) -> None:
         )
     if wanted and not is_loopback(host):
         raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))
+
+
+def has_assistants() -> bool:
+    """Tell whether MCP can be served; a broken library must not keep Hearth from starting."""
+    try:
+        import_module("gradio.mcp")
+    except ImportError:
+        return False
+    return True
+
+
+def explain_assistants(wanted: bool, host: str) -> Sentence | None:
+    """Say why the owner's switch counts for nothing in this run; None where it does."""
+    if wanted:
+        return say("mcp.opened", "Hearth was opened with --mcp, so they are let in until it is closed.")
+    if not is_loopback(host):
+        return say("mcp.network", "Hearth was opened to the network, where assistants are not let in, as they cannot log in.")
+    return None
 
 
 def build(desk: Desk) -> None:

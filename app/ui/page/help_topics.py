@@ -182,6 +182,18 @@ TOPICS: Final = (
             "“Back to the version before…”, on that card and on the page of a start that failed, undoes the last update. Where git brought Hearth, close it "
             "and run {hearth} back in its folder. What you made and set stays."),
     )),
+    Topic("assistants", say("help.assistants", "Assistants"), (
+        say("help.assistants.on",
+            "Assistants that know MCP, such as Claude, speak and paint here when you ask them to. Switch that on under “Extras” on the Machine tab; a restart "
+            "takes it, and the card shows the address then."),
+        say("help.assistants.address", "An assistant that takes the address of an MCP server needs no more. Its transport is streamable HTTP."),
+        say("help.assistants.program",
+            "One that starts a program instead, as Claude Desktop does, is given the command {command} with the address behind it; Node.js has to be installed "
+            "for that.", command="npx -y mcp-remote"),
+        say("help.assistants.private",
+            "Only programs on this computer get in, and not while Hearth is open to the network. What an assistant hears and sees of results goes to its "
+            "makers, if it computes there."),
+    )),
     Topic("machines", say("help.machines", "Several machines"), (
         say("help.machines.how",
             "Computers that you trust share the work: switch on “Use other computers” on the Machine tab, and “Add a computer” shows a code. Enter it on the "

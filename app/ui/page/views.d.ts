@@ -894,6 +894,12 @@ interface ExtraView {
   command: string;
 }
 
+interface AssistantsView {
+  wanted: boolean;
+  address: string;
+  fixed: string;
+}
+
 interface UpkeepView {
   version: string;
   fixed: string;
@@ -909,6 +915,7 @@ interface UpkeepView {
   undo: boolean;
   back: boolean;
   extras: ExtraView[];
+  assistants: AssistantsView;
 }
 
 interface UseView {

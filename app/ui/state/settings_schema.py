@@ -184,6 +184,8 @@ class SettingsValues(TypedDict, total=False):
     greeted: bool
     pause: PauseValues
     updates: UpdatesValues
+    assistants: bool
+    """True: assistants (MCP) are let in at the next start."""
     phone: PhoneValues
     window: WindowValues
 

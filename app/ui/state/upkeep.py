@@ -20,6 +20,8 @@ from app.ui.state.settings import Settings
 
 SAVED: Final = "updates"
 """The settings hold under it whether Hearth may look, when it did, and what it found."""
+ASSISTANTS: Final = "assistants"
+"""The settings hold under it whether assistants (MCP) are let in, from the next start on."""
 DAY_S: Final = 24 * 3600.0
 BUSY: Final = say("upkeep.working", "Hearth is already preparing something. Wait for that, or cancel it.")
 
@@ -35,6 +37,10 @@ class Upkeep:
         self.looking = False
         self.told: Sentence | None = None
         """It says what came of the last look since the window was opened."""
+        self.assistants_address = ""
+        """They find Hearth there; empty while they are not let in."""
+        self.assistants_fixed: Sentence | None = None
+        """It says why the owner's wish for them counts for nothing in this run."""
         self.restarts = False
         """True: start.py is to open Hearth anew once this process has ended."""
 
@@ -101,8 +107,18 @@ class Upkeep:
             raise Trouble(BUSY)
 
     def add(self, extra: str) -> None:
-        if can_add() and any(each.name == extra and not each.is_here for each in EXTRAS) and not self.beside.start("environment", extra):
-            raise Trouble(BUSY)
+        if can_add() and any(each.name == extra and not each.is_here for each in EXTRAS):
+            if not self.beside.start("environment", extra):
+                raise Trouble(BUSY)
+            if extra == "mcp":  # it is of no use else, and would take a second restart
+                self.let_assistants(True)
+
+    @property
+    def wants_assistants(self) -> bool:
+        return bool(self._settings.get(ASSISTANTS))
+
+    def let_assistants(self, allowed: bool) -> None:
+        self._settings.put({ASSISTANTS: allowed})
 
     def measure_environment(self) -> int:
         """Return how many bytes another environment takes."""

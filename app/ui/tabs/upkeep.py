@@ -39,6 +39,8 @@ ACTIONS: Final[Mapping[str, Callable[[Desk, UpkeepAsked], None]]] = {
     "may-not-look": lambda desk, _: desk.upkeep.let_look(False),
     "look": lambda desk, _: desk.upkeep.look(),
     "update": lambda desk, _: desk.upkeep.update(),
+    "assistants": lambda desk, _: desk.upkeep.let_assistants(True),
+    "no-assistants": lambda desk, _: desk.upkeep.let_assistants(False),
     "add": lambda desk, asked: desk.upkeep.add(asked.extra),
     "cancel": lambda desk, _: desk.upkeep.beside.stop(),
     "restart": lambda desk, _: desk.upkeep.restart(),
@@ -68,6 +70,7 @@ def upkeep_view(upkeep: Upkeep, spoken: Language) -> UpkeepView:
         "undo": bool(slots.read_way_back(upkeep.folder)) if can_add() else False,
         "back": upkeep.can_go_back(),
         "extras": [extra_view(each, spoken) for each in EXTRAS],
+        "assistants": {"wanted": upkeep.wants_assistants, "address": upkeep.assistants_address, "fixed": words(upkeep.assistants_fixed)},
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import Mock
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -36,7 +37,7 @@ def test_from_the_question_to_the_restart(browser: Browser, opened: tuple[Desk, 
         expect(card).to_contain_text("May Hearth look for a newer version, once a day?")
         card.get_by_role("button", name="Yes, once a day").click()
         expect(card).to_contain_text("Hearth 99.0.1 is there.")
-        expect(card.get_by_role("switch")).to_be_checked()
+        expect(card.get_by_role("switch", name="Look once a day")).to_be_checked()
         expect(card.get_by_role("button", name="No", exact=True)).to_be_hidden()
         card.locator("summary").click()
         expect(card.locator("pre")).to_have_text("### Speech\n\n- <b id='bold'>Laughter</b>")
@@ -68,6 +69,50 @@ def test_from_the_question_to_the_restart(browser: Browser, opened: tuple[Desk, 
         dialog.get_by_role("button", name="Restart now").click()
         expect(dialog).to_have_count(0)
         until(lambda: restarted.call_count == 1)
+
+
+def test_assistants_are_let_in_by_a_switch(browser: Browser, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, address = opened
+    restarted = Mock()
+    monkeypatch.setattr(Upkeep, "restart", restarted)
+    monkeypatch.setattr(extras.Extra, "is_here", property(lambda self: self.name == "mcp"))
+    with open_page(browser, address, locale="en-US", permissions=["clipboard-read", "clipboard-write"]) as page:
+        go(page, "machine")
+        row = page.locator("#h-upkeep .h-extras > li", has_text="MCP")
+        switch = row.get_by_role("switch", name="Let assistants on this computer speak and paint")
+        expect(switch).not_to_be_checked()
+        expect(row.get_by_text("A restart takes it.")).to_be_hidden()
+        switch.click()
+        expect(row.get_by_text("A restart takes it.")).to_be_visible()
+        expect(switch).to_be_checked()
+        assert desk.settings.get("assistants") is True
+        assert httpx.post(f"{address}gradio_api/mcp/", json={}).status_code in (404, 405), "not before the restart"
+        expect(row.locator(".h-at")).to_be_hidden()
+        row.get_by_role("button", name="Restart now").click()
+        page.get_by_role("alertdialog").get_by_role("button", name="Restart now").click()
+        until(lambda: restarted.call_count == 1)
+
+        monkeypatch.setattr(desk.upkeep, "assistants_address", "http://127.0.0.1:7860/gradio_api/mcp/")
+        page.reload()
+        go(page, "machine")
+        expect(row.locator("code").last).to_have_text("http://127.0.0.1:7860/gradio_api/mcp/")
+        expect(row.get_by_text("A restart takes it.")).to_be_hidden()
+        row.get_by_role("button", name="Copy").click()
+        expect(row.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == "http://127.0.0.1:7860/gradio_api/mcp/"
+        switch.click()
+        expect(row.get_by_text("A restart takes it.")).to_be_visible()
+        expect(switch).not_to_be_checked()
+
+        monkeypatch.setattr(
+            desk.upkeep, "assistants_fixed", say("mcp.opened", "Hearth was opened with --mcp, so they are let in until it is closed.")
+        )
+        page.reload()
+        go(page, "machine")
+        expect(row).to_contain_text("Hearth was opened with --mcp")
+        expect(switch).to_be_checked()
+        expect(switch).to_be_disabled()
+        expect(row.get_by_text("A restart takes it.")).to_be_hidden()
 
 
 @pytest.mark.slow

@@ -328,6 +328,7 @@ def test_an_upload_is_its_senders_alone(naive: str, ada: httpx.Client, eve: http
         "hearth/machine",
         "hearth/upkeep",
         "hearth/upkeep/restart",
+        "hearth/upkeep/assistants",
         "hearth/share",
         "hearth/export",
         "hearth/sheet",

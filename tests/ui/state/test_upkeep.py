@@ -197,6 +197,18 @@ def test_only_extras_that_are_known_and_missing_are_begun(kept: Upkeep, monkeypa
     assert begun == [("environment", "aac")]
     with pytest.raises(Trouble, match="already preparing"):
         kept.add("mcp")
+    assert not upkeep_view(kept, "en")["assistants"]["wanted"]
+
+
+def test_whoever_adds_the_extra_for_assistants_wants_them(kept: Upkeep, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Beside, "start", lambda *_: True)
+    monkeypatch.setattr(extras.Extra, "is_here", property(lambda self: False))
+    monkeypatch.setattr(upkeep, "can_add", lambda: True)
+    kept.add("aac")
+    assert not kept.wants_assistants
+    kept.add("mcp")
+    assert upkeep_view(kept, "en")["assistants"] == {"wanted": True, "address": "", "fixed": ""}
+    assert Upkeep(Settings(kept._settings._file), threading.Event()).wants_assistants, "also after the restart"
 
 
 def test_the_last_update_is_undone_and_hearth_opened_anew(

@@ -214,6 +214,15 @@ class ExtraView(TypedDict):
     command: str
 
 
+class AssistantsView(TypedDict):
+    wanted: bool
+    """From the next start on they may speak and paint."""
+    address: str
+    """They find Hearth there; empty while they are not let in."""
+    fixed: str
+    """Why that cannot be switched here."""
+
+
 class UpkeepView(TypedDict):
     version: str
     fixed: str
@@ -229,6 +238,7 @@ class UpkeepView(TypedDict):
     undo: bool
     back: bool
     extras: list[ExtraView]
+    assistants: AssistantsView
 
 
 class UseView(TypedDict):

@@ -1,4 +1,5 @@
 // Several machines, on the Machine tab: those that help this one, and the one that this one helps.
+import { copies } from "./copies.js";
 import { el, list, makeButton, text } from "./elements.js";
 import { area, live, post, redraw, take } from "./hearth.js";
 import { sure } from "./sure.js";
@@ -27,16 +28,6 @@ async function act(what, given = {}) {
   if (said.machines && live.state) take({ machines: said.machines });
   redraw();
   return !said.trouble;
-}
-
-/** @param {HTMLElement} button @param {HTMLElement} code */
-function copies(button, code) {
-  text(button, t("machines.copy", "Copy"));
-  button.addEventListener("click", () => {
-    navigator.clipboard.writeText(code.textContent ?? "");
-    text(button, t("machines.copied", "Copied"));
-    setTimeout(() => text(button, t("machines.copy", "Copy")), 1500);
-  });
 }
 
 const title = () => `<h2></h2><p class="h-soft"></p>`;

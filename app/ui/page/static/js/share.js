@@ -1,4 +1,5 @@
 // Sharing: the owner's button in the head and its panel: link, password, time left, guests, limits.
+import { copies } from "./copies.js";
 import { el, list, makeButton, open, text } from "./elements.js";
 import { area, ask, post } from "./hearth.js";
 import { sentences, t, time } from "./words.js";
@@ -56,14 +57,7 @@ function made() {
   text(part("summary"), t("share.limits", "Guest limits"));
   text(part("form button"), t("share.close", "Close"));
   part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code that lets in without the password"));
-  for (const copy of dialog.querySelectorAll("[data-copy]")) {
-    text(copy, t("share.copy", "Copy"));
-    copy.addEventListener("click", () => {
-      navigator.clipboard.writeText(copy.parentElement.querySelector("code").textContent);
-      text(copy, t("share.copied", "Copied"));
-      setTimeout(() => text(copy, t("share.copy", "Copy")), 1500);
-    });
-  }
+  for (const copy of dialog.querySelectorAll("[data-copy]")) copies(copy, copy.parentElement.querySelector("code"));
   part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value), at_home: part("fieldset input:checked")?.value === "home" }));
   part(".h-end").addEventListener("click", () => act("end"));
   for (const [name, label] of limits()) {

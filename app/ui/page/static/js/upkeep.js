@@ -1,4 +1,5 @@
 // Upkeep, on the Machine tab: newer versions, looked for once the owner agrees, and extras; both are made beside the window.
+import { copies } from "./copies.js";
 import { el, list, makeButton, text } from "./elements.js";
 import { area, ask, post, redraw } from "./hearth.js";
 import { sure } from "./sure.js";
@@ -119,7 +120,34 @@ function makeExtra(extra) {
   const button = makeButton(t("upkeep.add", "Add"), () => add(latest?.extras.find((each) => each.name === extra.name)), "h-chip");
   button.setAttribute("aria-label", `${button.textContent}${t("word.colon", ": ")}${extra.title}`);
   row.append(button, el("<code></code>"));
+  if (extra.name === "mcp") row.append(makeAssistants());
   return row;
+}
+
+// The switch that lets assistants in from the next start on, and where they find Hearth.
+function makeAssistants() {
+  const form = el(`<div class="h-form h-assistants"><p><label><input type="checkbox" role="switch"> <span></span></label></p><p class="h-soft h-fixed"></p>
+    <p class="h-anew"><span></span> </p><p class="h-at"><span class="h-soft"></span><br><code></code> <button type="button" class="h-chip"></button></p></div>`);
+  const part = (/** @type {string} */ selector) => form.querySelector(selector);
+  part("input").addEventListener("change", (/** @type {any} */ event) => act(event.target.checked ? "assistants" : "no-assistants"));
+  text(part("label span"), t("upkeep.assistants", "Let assistants on this computer speak and paint"));
+  text(part(".h-anew span"), t("upkeep.ready-how", "A restart takes it."));
+  part(".h-anew").append(makeButton(t("upkeep.restart", "Restart now"), restart, "h-chip"));
+  text(part(".h-at span"), t("upkeep.assistants-at", "Where an assistant asks for an MCP server, give it this address. The help says more."));
+  copies(part(".h-at button"), part("code"));
+  return form;
+}
+
+/** @param {HTMLElement} form @param {AssistantsView} view */
+function drawAssistants(form, { wanted, address, fixed }) {
+  const part = (/** @type {string} */ selector) => /** @type {any} */ (form.querySelector(selector));
+  part("input").checked = acting.endsWith("assistants") ? acting === "assistants" : wanted || Boolean(address && fixed);
+  part("input").disabled = Boolean(fixed || acting);
+  text(part(".h-fixed"), fixed);
+  part(".h-anew").hidden = Boolean(fixed) || wanted === Boolean(address);
+  part(".h-anew button").disabled = Boolean(acting || latest?.work.length);
+  part(".h-at").hidden = !address;
+  text(part("code"), address);
 }
 
 /** @param {HTMLElement} row @param {ExtraView} extra */
@@ -134,6 +162,11 @@ function drawExtra(row, extra) {
   row.querySelector("button").disabled = busy;
   row.querySelector("code").hidden = extra.here || !extra.command;
   text(row.querySelector("code"), extra.command);
+  const assistants = /** @type {HTMLElement | null} */ (row.querySelector(".h-assistants"));
+  if (assistants && latest) {
+    assistants.hidden = !extra.here;
+    drawAssistants(assistants, latest.assistants);
+  }
 }
 
 area("#h-upkeep", (element) => {
