@@ -144,7 +144,7 @@ def _draw_jobs(desk: Desk, person: Person, spoken: Language) -> JobsView:
             drawn["speech"] = speak_view.job_view(desk, speech, spoken)
     with _alone("picture"):
         if picture:
-            drawn["picture"] = paint_view.job_view(desk, picture, spoken)
+            drawn["picture"] = paint_view.job_view(desk, picture, person, spoken)
     return drawn
 
 

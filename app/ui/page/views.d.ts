@@ -244,6 +244,7 @@ interface PictureView {
   rate: string;
   place: number;
   results: PictureResultView[];
+  listed: PictureResultView[];
   left: string[];
 }
 

@@ -24,6 +24,7 @@ from app.engine.jobs.progress import Progress
 from app.engine.jobs.request import Actor, PictureRequest, Request, SpeechRequest
 from app.engine.jobs.seed import draw_seed
 from app.engine.jobs.settings import SEED_LIMIT
+from app.engine.jobs.shelf import Search
 from app.engine.keeper.keeper import Keeper
 from app.engine.keeper.own_inputs import require_own
 from app.engine.kinds import kind_of
@@ -60,6 +61,8 @@ HEARD_IN_PARTS: Final = ("guidance", "temperature", "top_p", "cfg_filter", "max_
 """A part sounds otherwise with another value of these settings; the others come in as parts are joined."""
 CHAPTERS_SAVED: Final = "chapters"
 """The chapters that were begun together last are kept under this one."""
+LISTED_SAVED: Final = "listed"
+"""The jobs of the owner's last list of prompts are kept under this one."""
 SPLIT_SCRIPTS_KEPT: Final = 100
 
 
@@ -134,6 +137,9 @@ class JobsDesk:
             self.grids[OWNER.name] = grid
         if saved := self.settings.get(CHAPTERS_SAVED):
             self.chapters = Chapters(tuple(saved["jobs"]), tuple(saved["seconds"]))
+        self.listed = tuple(self.settings.get(LISTED_SAVED, ()))
+        if self.listed and (left := self.list_left(self.listed[0])) and self._is_newest(left[0]):
+            self.latest[OWNER.name, "picture"] = left[0]
         if last := self.keeper.find_last_script():
             self.latest[OWNER.name, "speech"] = last
         self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads", self.keeper.describe_to_come)
@@ -233,7 +239,17 @@ class JobsDesk:
                 )
             )
         more = say("list.taken-back", "No picture of the list was begun: those that were queued already are taken out again.")
-        self.listed = self._begin_all(requests, person, more)
+        self._keep_listed(self._begin_all(requests, person, more))
+
+    def _keep_listed(self, jobs: Sequence[str]) -> None:
+        self.listed = tuple(jobs)
+        with contextlib.suppress(Trouble):  # then only a restart forgets it
+            self.settings.put({LISTED_SAVED: [*jobs]})
+
+    def _is_newest(self, job: str) -> bool:
+        """Tell whether the owner made no picture after this job was begun, but for those of its list."""
+        made, known = self.keeper.shelf.find(Search(kind="picture", owner=OWNER.name, most=1)), self.keeper.journal.find(job)
+        return known is not None and all(each.job in self.listed or each.created_s < known.created_s for each in made)
 
     def list_left(self, job: str) -> list[str]:
         """List the pictures of this job's list of prompts that were stopped before any of them was made."""
@@ -285,14 +301,16 @@ class JobsDesk:
 
     def stop(self, kind: str, person: Person) -> None:
         """Stop the current job, and show it; if it was begun together with others, as those of a grid, all of them."""
-        job = self.find_current(kind, person)
+        if job := self.find_current(kind, person):
+            for each in reversed(self.find_group(job, person)):
+                self.keeper.stop(each)
+            self.latest[person.name, kind] = job
+
+    def find_group(self, job: str, person: Person) -> Sequence[str]:
+        """Return the jobs that were begun together with this one, as those of a grid, in their order; else it alone."""
         grid = self.grids.get(person.name)
         groups = ([*chain(*grid.jobs)] if grid else [], self.chapters.jobs, self.listed)
-        for each in reversed(next((group for group in groups if job in group), [job])):
-            if each:
-                self.keeper.stop(each)
-        if job:
-            self.latest[person.name, kind] = job
+        return next((group for group in groups if job in group), [job])
 
     def redo_part(self, index: int, person: Person, job: str = "") -> str:
         """Speak one part of the last script again. `job`: the page shows the parts of this one; of any other that number would be another line."""
@@ -509,7 +527,7 @@ class JobsDesk:
         """Return what this person may do with a job of theirs, by the names the page uses."""
         actions: dict[str, Callable[[str], None]] = {"remove": self.remove}
         if person.owner:
-            actions |= {"stop": self.keeper.stop, "up": self.keeper.journal.move_up, "go-on": self.resume, "let-go": self.keeper.discard}
+            actions |= {"stop": self.keeper.stop, "up": self.keeper.journal.move_up, "go-on": self.resume, "let-go": self.let_go}
         return actions
 
     def remove(self, job: str) -> None:
@@ -518,6 +536,17 @@ class JobsDesk:
             raise Trouble(say_to_all("queue.begun", "The job began before it could be removed, and runs on. To end it, press Stop."))
         if job in self.chapters.jobs:  # Resume brings back what was stopped, and no chapter that was taken out
             self._keep_chapters([each for each in zip(*dataclasses.astuple(self.chapters), strict=True) if each[0] != job])
+        self._take_off_list(job)
+
+    def let_go(self, job: str) -> None:
+        """Give up an interrupted job."""
+        self.keeper.discard(job)
+        self._take_off_list(job)
+
+    def _take_off_list(self, job: str) -> None:
+        """What is left of a list is what was stopped with it, and nothing that was taken out."""
+        if job in self.listed:
+            self._keep_listed([each for each in self.listed if each != job])
 
     def resume(self, job: str) -> None:
         """Resume an interrupted or stopped job and show it in its tab again; with a chapter those that were stopped with it."""

@@ -177,6 +177,8 @@ class SettingsValues(TypedDict, total=False):
     presets: Presets
     grid: GridValues
     chapters: ChaptersValues
+    listed: list[Words]
+    """The jobs of the owner's last list of prompts are kept here, as `jobs_desk.LISTED_SAVED` says."""
     spoken_chapters: dict[str, Words]
     spoken_books: list[BookValues]
     drafts: dict[str, Words | list[Words]]

@@ -10,6 +10,7 @@ from pathlib import Path
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say, say_to_all
 from app.engine import kinds
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Stopped
 from app.engine.jobs.parts import GUIDE, list_made
 from app.engine.jobs.progress import Progress
@@ -113,20 +114,31 @@ def fit_html(
     )
 
 
-def job_view(desk: Desk, job: str, spoken: Language) -> PictureView:
-    """Return a picture job with its place in the queue, its results and what is left of the list that was stopped with it."""
+def job_view(desk: Desk, job: str, person: Person, spoken: Language) -> PictureView:
+    """Return a picture job with its place in the queue, its results, those of its list of prompts, and what is left of the list that was stopped
+    with it. What was begun together is counted together at the end."""
     progress = desk.keeper.get_progress(job)
-    found = results_view(desk, job) if progress.end else []
+    group = desk.jobs.find_group(job, person)
+    drawn = picture_view(job, progress, spoken, desk.keeper.folder(job) / GUIDE)
+    if (end := drawn["end"]) is not None and end["kind"] == "finished" and len(group) > 1:
+        made = list_made_by(desk, group)
+        drawn["end"] = {**end, "made": len(made), "elapsed_s": sum({each.job: each.elapsed_s for each in made}.values())}
     return {
-        **picture_view(job, progress, spoken, desk.keeper.folder(job) / GUIDE),
+        **drawn,
         "place": desk.jobs.queue_position(job),
-        "results": found,
+        "results": results_view(desk, job) if progress.end else [],
+        "listed": results_view(desk, *group) if group is desk.jobs.listed and len(group) > 1 else [],
         "left": desk.jobs.list_left(job) if isinstance(progress.end, Stopped) else [],
     }
 
 
-def results_view(desk: Desk, job: str) -> list[PictureResultView]:
-    made = [each for each in desk.keeper.shelf.list_of_job(job) if each.condition != "missing"]
+def list_made_by(desk: Desk, jobs: Sequence[str]) -> list[Creation]:
+    """List what jobs made, in their order, but for what is gone."""
+    return [each for job in jobs for each in desk.keeper.shelf.list_of_job(job) if each.condition != "missing"]
+
+
+def results_view(desk: Desk, *jobs: str) -> list[PictureResultView]:
+    made = list_made_by(desk, jobs)
     return [
         {"url": f"hearth/creation/{each.id}", "id": each.id, "name": each.path.name, "text": each.text, **views.read_made(str(each.path))}
         for each in made
@@ -160,16 +172,17 @@ def grid_view(desk: Desk, person: Person, spoken: Language) -> GridView | None:
 
 def interrupted_view(desk: Desk, person: Person, spoken: Language) -> InterruptedView | None:
     """Return all interrupted jobs as one: a person resumes or discards them together. `kept`: whether anything of them is finished."""
-    jobs, grid = desk.keeper.interrupted, desk.jobs.grids.get(person.name)
+    jobs = desk.keeper.interrupted
     if not jobs:
         return None
-    cells = [job for row in grid.jobs for job in row] if grid else []
+    group = desk.jobs.find_group(jobs[0].id, person)
     words = views.shorten_text(jobs[0].request)
-    if cells and {job.id for job in jobs} <= set(cells):
-        done = sum(bool(results_view(desk, job)) for job in cells)
-        said = say(
-            "interrupted.grid", "A grid of {total} {total:picture|pictures} was interrupted: {done} done.", total=len(cells), done=done
-        )
+    if len(group) > 1 and jobs[0].request.kind == "picture" and {job.id for job in jobs} <= {*group}:
+        counts = {"total": len(group), "done": sum(bool(results_view(desk, job)) for job in group)}
+        if group is desk.jobs.listed:
+            said = say("interrupted.list", "A list of {total} {total:picture|pictures} was interrupted: {done} done.", **counts)
+        else:
+            said = say("interrupted.grid", "A grid of {total} {total:picture|pictures} was interrupted: {done} done.", **counts)
     elif len(jobs) > 1:
         said = say("interrupted.many", "{n} {n:job was|jobs were} interrupted. The first: {text}", n=len(jobs), text=words)
     else:

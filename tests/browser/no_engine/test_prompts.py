@@ -109,6 +109,24 @@ def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tup
     until_seen(page, lambda: resumed == [*desk.jobs.listed])
 
 
+def test_all_pictures_of_a_list_are_shown_and_one_is_brought_up(page: Page, opened: tuple[Desk, str]) -> None:
+    """Only the last line's picture was there when a list had ended."""
+    desk = opened[0]
+    go(page, "paint")
+    desk.jobs.begin_list([PictureRequest(f"a green {each}") for each in ("fox", "owl", "cat")], OWNER)
+    until_seen(page, lambda: not desk.keeper.journal.list_waiting())
+    fox, owl = (keep_creation(desk, PictureRequest("?"), f"{job}.png", of=job) for job in desk.jobs.listed[:2])
+    thumbs, full = page.locator("#h-canvas .h-thumb"), page.locator("#h-canvas .h-easel img")
+    expect(thumbs).to_have_count(2)
+    expect(full).to_have_attribute("src", f"hearth/creation/{owl.id}")
+    thumbs.first.click()
+    expect(full).to_have_attribute("src", f"hearth/creation/{fox.id}")
+    expect(thumbs.first).to_have_attribute("aria-pressed", "true")
+    assert not shut_out(page)
+    page.locator("#h-canvas .h-enlarge").click()
+    expect(page.get_by_role("dialog", name="Picture in full").get_by_role("status")).to_contain_text("1 of 2")
+
+
 @pytest.mark.slow
 def test_pictures_are_put_into_an_album_and_looked_at_by_key(page: Page, opened: tuple[Desk, str]) -> None:
     desk = opened[0]

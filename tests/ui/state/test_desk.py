@@ -47,10 +47,13 @@ from app.launcher import failure
 from app.ui import live_view, routes, window
 from app.ui.api import shared
 from app.ui.page import views
+from app.ui.page.view_types.live import PictureView
 from app.ui.state import jobs_desk, json_routes
+from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, paint_view, speak_view
 from tests.support import light_engine
+from tests.support.both_servers import keep_creation
 from tests.support.database_damage import execute
 from tests.support.guests import desk_at, machine_tab, page_of
 from tests.support.speech_fixtures import write_clip
@@ -158,6 +161,69 @@ def test_a_grid_whose_process_was_killed_comes_back_as_one(tmp_path: Path) -> No
         assert "grid" not in live_view.owner_view(desk, OWNER, "en", with_charts=False), "nothing of it is left to do"
 
 
+def begin_three(desk: Desk, folder: Path) -> tuple[str, ...]:
+    """Begin a list of three prompts, and finish its first picture."""
+    desk.jobs.begin_list([PictureRequest(words) for words in ("a tree", "a house", "a boat")], OWNER)
+    first, *_ = desk.keeper.journal.list_waiting()
+    Image.new("RGB", (8, 8)).save(file := folder / "picture.png")
+    desk.keeper.shelf.keep(first, [file], RunSummary("sd15", elapsed_s=2.0))
+    desk.keeper.journal.end(first.id, "finished")
+    return desk.jobs.listed
+
+
+def picture_of(desk: Desk) -> PictureView | None:
+    return live_view.owner_view(desk, OWNER, "en", with_charts=False).get("picture")
+
+
+def test_what_is_left_of_a_stopped_list_is_offered_again_after_a_restart(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        first, *left = begin_three(desk, tmp_path)
+        desk.jobs.stop("picture", OWNER)
+    with desk_at(tmp_path) as desk:
+        shown = picture_of(desk)
+        assert shown is not None and shown["left"] == left and [each["text"] for each in shown["listed"]] == ["a tree"]
+        for job in left:
+            desk.jobs.resume(job)
+        desk.jobs.remove(left[1])
+        desk.jobs.stop("picture", OWNER)
+        shown = picture_of(desk)
+        assert shown is not None and shown["left"] == left[:1], "what was taken out of the queue was not stopped with the list"
+        assert desk.jobs.listed == (first, left[0])
+        desk.keeper.journal.end(desk.jobs.begin(PictureRequest("a sea"), OWNER), "finished")
+        keep_creation(desk, PictureRequest("a sea"), "sea.png")
+    with desk_at(tmp_path) as desk:
+        assert picture_of(desk) is None, "another picture was made since"
+
+
+def test_a_list_under_way_comes_back_as_one_after_a_restart(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        _, *left = begin_three(desk, tmp_path)
+    execute("UPDATE jobs SET runner='of a process that is gone'")(home(tmp_path).database, random.Random(1))
+    with desk_at(tmp_path) as desk:
+        told = live_view.owner_view(desk, OWNER, "en", with_charts=False)["interrupted"]
+        assert told == {"jobs": left, "text": "A list of 3 pictures was interrupted: 1 done.", "kept": False}
+        page = page_of(desk, OWNER)
+        assert page.post(f"/hearth/queue/{left[1]}/let-go").status_code == 200
+        assert page.post(f"/hearth/queue/{left[0]}/go-on").status_code == 200
+        desk.jobs.stop("picture", OWNER)
+        shown = picture_of(desk)
+        assert shown is not None and shown["left"] == left[:1], "what was discarded is not offered again"
+
+
+def test_what_was_begun_together_is_counted_together_at_the_end(tmp_path: Path) -> None:
+    """The last picture of a list, or of a grid, ended it with "1 picture in 2 s"."""
+    with desk_at(tmp_path) as desk:
+        begin_three(desk, tmp_path)
+        for at, job in enumerate(desk.keeper.journal.list_waiting()):
+            Image.new("RGB", (8, 8)).save(file := tmp_path / f"picture {at}.png")
+            desk.keeper.shelf.keep(job, [file], RunSummary("sd15", elapsed_s=3.0))
+            desk.keeper.journal.end(job.id, "finished")
+            desk.keeper.board.forget(job.id)
+        shown = picture_of(desk)
+        assert shown is not None and shown["end"] == {"kind": "finished", "made": 3, "elapsed_s": 8.0}
+        assert [each["text"] for each in shown["listed"]] == ["a tree", "a house", "a boat"]
+
+
 def test_jobs_that_were_interrupted_together_are_told_of_together(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         jobs = [desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"))]
@@ -237,7 +303,7 @@ def test_a_resumed_job_shows_what_is_finished_before_its_model_has_loaded(tmp_pa
             desk.jobs.resume(job)
         states = [each["state"] for each in speak_view.job_view(desk, spoken, "en")["parts"]]
         assert states == ["done", *["waits"] * (len(texts) - 1)], "one that was cut off is spoken on"
-        assert [each["index"] for each in paint_view.job_view(desk, painted, "en")["parts"]] == [1]
+        assert [each["index"] for each in paint_view.job_view(desk, painted, OWNER, "en")["parts"]] == [1]
         told: list[object] = []
         with desk.keeper.board.watch(spoken, told.append):
             desk.keeper.board.post(spoken, desk.keeper.get_progress(spoken).parts[0])

@@ -231,6 +231,7 @@ class CanvasView(JobView):
 class PictureView(CanvasView):
     place: int
     results: list[PictureResultView]
+    listed: list[PictureResultView]
     left: list[str]
 
 

@@ -45,14 +45,15 @@ area("#h-canvas", (element, { picture, grid }) => {
     weighed = picture.job;
     if (live.state.charts) call("paint.forecast"); // guests have none
   }
-  const /** @type {{ url: string }[]} */ done = picture.results.length ? picture.results : picture.parts;
-  // A grid's cell stays in view while the grid is painted on, and no longer than it is there.
-  const cell = grid?.cells.find(({ result }) => result && result.id === shown?.cell)?.result;
-  if (!shown || (shown.job === picture.job ? shown.cell && !cell : !(cell && grid?.latest))) shown = { job: picture.job, at: 0, kept: false };
+  const /** @type {{ url: string, id?: number }[]} */ done = picture.results.length ? picture.results : picture.parts;
+  // A picture of a grid or of a list stays in view while that is painted on, and no longer than it is there.
+  const cell = [...(grid?.cells.flatMap(({ result }) => result ?? []) ?? []), ...picture.listed].find(({ id }) => id === shown?.cell);
+  if (!shown || (shown.job === picture.job ? shown.cell && !cell : !(cell && (grid?.latest || picture.listed.includes(cell))))) shown = { job: picture.job, at: 0, kept: false };
   const running = !end && picture.preview;
   const place = shown.kept ? shown.at : done.length - 1;
-  const result = shown.cell ? cell : picture.results[place];
-  const source = running && !shown.kept ? picture.preview : (shown.cell ? cell : done[place])?.url ?? picture.preview;
+  const other = cell ?? (end && !done.length ? picture.listed.at(-1) : undefined), result = other ?? picture.results[place];
+  const strip = picture.listed.length ? [...picture.listed, ...(end ? [] : done)] : done, pressed = other ?? done[place];
+  const source = running && !shown.kept ? picture.preview : pressed?.url ?? picture.preview;
   image.hidden = enlarge.hidden = !source;
   enlarge.disabled = !result;
   enlarge.title = result ? t("lightbox.open", "Show in full") : "";
@@ -61,7 +62,7 @@ area("#h-canvas", (element, { picture, grid }) => {
   if (source && image.getAttribute("src") !== source) image.src = source;
   image.alt = result?.text || t("canvas.alt", "Generated picture");
   image.classList.toggle("h-rough", Boolean(running && source === picture.preview));
-  const closing = end?.kind === "finished" ? t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: end.made, time: time(end.elapsed_s, true) }) : end?.kind === "stopped" ? stopped(done.length) : "";
+  const closing = end?.kind === "finished" ? t("canvas.done", "{n} {n:picture|pictures} in {time}", { n: end.made, time: time(end.elapsed_s, true) }) : end?.kind === "stopped" ? stopped(strip.length) : "";
   const above = [...document.querySelectorAll("#h-prompt li span")].map((line) => line.textContent);
   const said = picture.said.filter((each) => !above.includes(each.text)); // once is enough
   drawJob(element, { ...picture, said }, picture.rate || closing);
@@ -71,17 +72,18 @@ area("#h-canvas", (element, { picture, grid }) => {
   guided.hidden = !picture.guide;
   if (picture.guide && map.getAttribute("src") !== picture.guide) map.src = picture.guide;
   text(guided.querySelector("figcaption"), t("canvas.guided", "Guided by this map"));
-  list(element.querySelector(".h-thumbs"), done.length > 1 ? done : [], (each) => each.url, (each) => {
-    const thumb = el(`<button type="button" class="h-thumb"><img alt=""></button>`);
+  list(element.querySelector(".h-thumbs"), strip.length > 1 ? strip : [], (each) => each.url, (each) => {
+    const thumb = el(`<button type="button" class="h-thumb"><img alt="" loading="lazy"></button>`);
     thumb.firstElementChild.src = each.url;
-    thumb.addEventListener("click", () => {
-      shown = { job: picture.job, at: [...thumb.parentElement.children].indexOf(thumb), kept: true };
-      redraw();
-    });
     return thumb;
   }, (thumb, each) => {
-    thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: done.indexOf(each) + 1 }));
-    thumb.setAttribute("aria-pressed", !shown?.cell && done.indexOf(each) === place);
+    const own = done.findIndex(({ url }) => url === each.url);
+    thumb.setAttribute("aria-label", t("canvas.thumb", "Show picture {n}", { n: strip.indexOf(each) + 1 }));
+    thumb.setAttribute("aria-pressed", each.url === pressed?.url);
+    thumb.onclick = () => {
+      shown = { job: picture.job, at: Math.max(0, own), kept: true, ...(own < 0 && { cell: each.id }) };
+      redraw();
+    };
   });
 });
 
@@ -96,9 +98,10 @@ function drawLeft(resume, { job, left }) {
 }
 
 function showFull() {
-  const { results = [] } = live.state.picture ?? {}, { cells = [] } = live.state.grid ?? {}, cell = cells.find(({ result }) => result && result.id === shown?.cell)?.result;
-  const pictures = cell ? cells.flatMap(({ result }) => result ?? []) : results;
-  showPictures(pictures, cell ? pictures.indexOf(cell) : shown?.kept ? shown.at : pictures.length - 1, (one) => [
+  const { results = [], listed = [] } = live.state.picture ?? {}, cells = live.state.grid?.cells.flatMap(({ result }) => result ?? []) ?? [];
+  const id = shown?.cell ?? (results.length ? results[shown?.kept ? shown.at : results.length - 1] : listed.at(-1))?.id;
+  const pictures = [listed, shown?.cell ? cells : [], results].find((each) => each.some((one) => one.id === id)) ?? [];
+  showPictures(pictures, pictures.findIndex((one) => one.id === id), (one) => [
     [t("canvas.reuse", "Reuse settings"), () => call("paint.restore", { creation: one.id })],
     ...enlargeActs(one),
   ]);
