@@ -34,7 +34,8 @@ CREATE INDEX IF NOT EXISTS marks_by_value ON marks (kind, value);
 """A mark is of one creation; `made_s` tells that from another one which got its number after the list of creations was lost."""
 NAME_MOST: Final = 80
 TAG_MOST: Final = 40
-Kind = Literal["album", "tag", "title"]
+Kind = Literal["album", "tag", "title", "place"]
+"""A place, as "7 12", is that of a creation in an album whose owner gave it an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,35 @@ class Gallery:
         with self._db.transaction():
             self._db.write("DELETE FROM albums WHERE id=?", id_)
             self._db.write("DELETE FROM marks WHERE kind='album' AND value=?", str(id_))
+            self._drop_places(id_)
 
     def put(self, creations: Iterable[Creation], album: int) -> None:
         self.get_album(album)
         self._mark(creations, "album", str(album))
 
     def take(self, creations: Iterable[Creation], album: int) -> None:
+        creations = [*creations]
         self._unmark(creations, "album", str(album))
+        with self._db.transaction():
+            for each in creations:
+                self._db.write("DELETE FROM marks WHERE creation=? AND kind='place' AND value LIKE ?", each.id, f"{int(album)} %")
+
+    def arrange(self, album: int, creations: Iterable[Creation]) -> None:
+        """Give an album this order, which holds until it is given another; without creations it has none of its own."""
+        self.get_album(album)
+        with self._db.transaction():
+            self._drop_places(album)
+            for place, each in enumerate(creations):
+                self._insert(each, "place", f"{album} {place}")
+
+    def _drop_places(self, album: int) -> None:
+        self._db.write("DELETE FROM marks WHERE kind='place' AND value LIKE ?", f"{int(album)} %")
+
+    def read_order(self, album: int) -> list[int]:
+        """Return the creations of an album in the order that its owner gave it; none where it has no order of its own."""
+        rows = self._db.query("SELECT creation, value FROM marks WHERE kind='place' AND value LIKE ?", f"{int(album)} %")
+        places = [(int(place), row["creation"]) for row in rows if (place := str(row["value"]).partition(" ")[2]).isdigit()]
+        return [creation for _, creation in sorted(places)]
 
     def tag(self, creations: Iterable[Creation], tags: Sequence[str]) -> None:
         creations = [*creations]

@@ -183,16 +183,28 @@ class Shelf:
         )
 
     def find(self, search: Search) -> list[Creation]:
-        """Find creations, newest first."""
-        conditions, values = self._list_conditions(search)
-        query = f"SELECT * FROM creations WHERE {conditions} ORDER BY created_s DESC, id DESC LIMIT ? OFFSET ?"
-        return self._read_all(self._db.query(query, *values, search.most, search.skip))
+        """Find creations, newest first; of an album that has an order of its own, in that."""
+        return self._read_all(self._select("creations.*", search, " LIMIT ? OFFSET ?", search.most, search.skip))
 
     def list_all(self, search: Search) -> list[tuple[int, str]]:
-        """List the number and kind of all that is found, of all pages, newest first."""
+        """List the number and kind of all that is found, of all pages, in the same order."""
+        return [(row["id"], read_text(row["kind"])) for row in self._select("id, kind", search)]
+
+    def _select(self, columns: str, search: Search, limit: str = "", *more: object) -> list[sqlite3.Row]:
         conditions, values = self._list_conditions(search)
-        rows = self._db.query(f"SELECT id, kind FROM creations WHERE {conditions} ORDER BY created_s DESC, id DESC", *values)
-        return [(row["id"], read_text(row["kind"])) for row in rows]
+        order = self._gallery.read_order(search.album) if self._gallery is not None and search.album and not search.owner else []
+        if not order:
+            return self._db.query(
+                f"SELECT {columns} FROM creations WHERE {conditions} ORDER BY created_s DESC, id DESC{limit}", *values, *more
+            )
+        return self._db.query(
+            "WITH places(creation, place) AS (SELECT value, key FROM json_each(?))"
+            f" SELECT {columns} FROM creations LEFT JOIN places ON places.creation=creations.id WHERE {conditions}"
+            f" ORDER BY place IS NULL, place, created_s, id{limit}",  # what came into the album since is last
+            json.dumps(order),
+            *values,
+            *more,
+        )
 
     def count(self, search: Search) -> int:
         """Count what is found, of all pages."""

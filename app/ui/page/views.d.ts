@@ -653,6 +653,7 @@ interface AlbumView {
   name: string;
   count: number;
   kept: boolean;
+  ordered: boolean;
 }
 
 interface KeptPartsView {

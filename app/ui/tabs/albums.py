@@ -23,7 +23,7 @@ from app.base.trouble import BadRequest, Trouble
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.gallery import Gallery
 from app.engine.jobs.outward import public_name
-from app.engine.jobs.shelf import Shelf
+from app.engine.jobs.shelf import Search, Shelf
 from app.engine.keeper.project_file import SUFFIX, Brought, explain_left_out, read_project, write_project
 from app.ui.page.translate import Language, join, language, translate
 from app.ui.state.asked import Asked, Id, Word
@@ -72,6 +72,32 @@ class Deed:
         for each in self.creations[:1]:
             self.gallery.name(each, self.value)
 
+    def order(self) -> None:
+        """Give the album an order of its own, at first that in which its creations were made; with no value: take it away."""
+        found = sorted(self._list_album(), key=lambda each: (each.created_s, each.id)) if self.value else []
+        self.gallery.arrange(self.album, found)
+
+    def shift(self) -> None:
+        """Move one creation by so many places."""
+        self._place(lambda at: at + (int(self.value) if self.value in ("-1", "1") else 0))
+
+    def place(self) -> None:
+        """Move one creation to where another one is."""
+        there = [str(each.id) for each in self._list_album()]
+        self._place(lambda at: there.index(self.value) if self.value in there else at)
+
+    def _place(self, find: Callable[[int], int]) -> None:
+        found, moved = self._list_album(), [each.id for each in self.creations[:1]]
+        at = next((place for place, each in enumerate(found) if each.id in moved), None)
+        if at is not None:
+            to = min(len(found) - 1, max(0, find(at)))
+            found.insert(to, found.pop(at))
+            self.gallery.arrange(self.album, found)
+
+    def _list_album(self) -> list[Creation]:
+        self.gallery.get_album(self.album)
+        return self.shelf.find(Search(album=self.album, most=-1))
+
 
 ACTIONS: Final[Mapping[str, Callable[[Deed], int | None]]] = {
     "make": Deed.make,
@@ -82,6 +108,9 @@ ACTIONS: Final[Mapping[str, Callable[[Deed], int | None]]] = {
     "tag": Deed.tag,
     "untag": lambda deed: deed.gallery.untag(deed.creations, deed.value),
     "name": Deed.name,
+    "order": Deed.order,
+    "shift": Deed.shift,
+    "place": Deed.place,
 }
 
 MOVES: Final[Mapping[str, Callable[[Shelf, int], None]]] = {"delete": Shelf.delete, "restore": Shelf.restore}

@@ -97,6 +97,8 @@ class ActAsked(Asked):
 
 class ExportAsked(Asked):
     ids: str = ""
+    album: Id = 0
+    """What is of this album goes in its own order, numbered, if it has one."""
     audiobook: str | None = None
     mp3: str | None = None
     """The one sound that is selected becomes an MP3, with the picture selected beside it as its cover."""
@@ -162,7 +164,8 @@ def search(desk: Desk, request: Request, asked: SearchAsked) -> Response:
     creations = [creation_view(desk, each, spoken, earlier.get(each.id, 0), marks.get(each.id, NONE)) for each in found]
     models: list[NamedModelView] = [{"id": each, "title": translate(word_name(name_model(each)), spoken)} for each in shelf.list_models()]
     shelved: list[AlbumView] = [
-        {"id": each.id, "name": each.name, "count": count, "kept": bool(each.drafts)} for each, count in shelf.list_albums()
+        {"id": each.id, "name": each.name, "count": count, "kept": bool(each.drafts), "ordered": bool(gallery.read_order(each.id))}
+        for each, count in shelf.list_albums()
     ]
     parts = desk.keeper.measure_parts()
     kept: KeptPartsView = {"scripts": parts.scripts, "bytes": parts.bytes, "most_bytes": parts.most_bytes}
@@ -204,7 +207,9 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
         elif asked.each:
             export_chapters(desk, ids, target, asked.each, title)
         elif asked.audiobook is None:
-            spoken, names = language(request), name_files(desk, ids)
+            order = desk.keeper.gallery.read_order(asked.album) if asked.album else []
+            ids = [each for each in order if each in ids] + [each for each in ids if each not in order]
+            spoken, names = language(request), name_files(desk, ids, numbered=bool(order))
             told = None if asked.settings is None else lambda each: describe(desk, each, spoken, names[each.id])
             desk.keeper.shelf.export(ids, target, names, told)
         else:
@@ -216,14 +221,16 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     return FileResponse(target, filename=name_file(target, title, target.suffix), background=clean_up)
 
 
-def name_files(desk: Desk, ids: Iterable[int]) -> dict[int, str]:
-    """Name each creation's file by the name that its owner gave it, if there is one; no two of them alike on any system."""
+def name_files(desk: Desk, ids: Iterable[int], numbered: bool = False) -> dict[int, str]:
+    """Name each creation's file by the name that its owner gave it, if there is one; no two of them alike on any system. `numbered`: by its place too."""
     made = [desk.keeper.shelf.get(each) for each in dict.fromkeys(ids)]
     marks, names, taken = desk.keeper.gallery.read_marks(made), {}, set[str]()
-    for each in made:
+    for place, each in enumerate(made, 1):
         wanted, ending = name_file(each.path, marks.get(each.id, NONE).title, ""), each.path.suffix
-        numbered = chain([wanted], (f"{wanted} {number}" for number in count(2)))
-        names[each.id] = next(name for one in numbered if (name := f"{one}{ending}").casefold() not in taken)
+        if numbered:
+            wanted = f"{place:0{max(2, len(str(len(made))))}} {wanted}"
+        apart = chain([wanted], (f"{wanted} {number}" for number in count(2)))
+        names[each.id] = next(name for one in apart if (name := f"{one}{ending}").casefold() not in taken)
         taken.add(names[each.id].casefold())
     return names
 

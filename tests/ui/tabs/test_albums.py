@@ -40,7 +40,10 @@ def test_what_is_put_on_a_creation_is_on_the_shelf(desk: Desk) -> None:
     found = page.get("/hearth/shelf", params={"album": str(album)}).json()
     (only,) = found["creations"]
     assert (only["named"], only["tags"], only["albums"], only["width"]) == ("The cover", ["blue", "calm water"], [album], 8)
-    assert found["albums"] == [{"id": album, "name": "Sea", "count": 1, "kept": False}] and set(found["tags"]) == {"blue", "calm water"}
+    assert found["albums"] == [{"id": album, "name": "Sea", "count": 1, "kept": False, "ordered": False}] and set(found["tags"]) == {
+        "blue",
+        "calm water",
+    }
     assert [each["id"] for each in page.get("/hearth/shelf", params={"words": "cover"}).json()["creations"]] == [boat]
     for asked in ({"until": 1}, {"since": 9e10}):
         nothing = page.get("/hearth/shelf", params=asked).json()
@@ -49,6 +52,50 @@ def test_what_is_put_on_a_creation_is_on_the_shelf(desk: Desk) -> None:
     assert page.post("/hearth/albums/burn", json={}).status_code == 404
     refused = page.post("/hearth/albums/put", json={"ids": ",".join(["1"] * 2001), "album": album})
     assert refused.status_code == 409 and "at most 2000" in refused.json()["trouble"]
+
+
+def test_an_album_has_an_order_of_its_own_and_is_exported_in_it(desk: Desk) -> None:
+    page = page_of(desk)
+    one, two, three = (keep_creation(desk, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abc")
+    album = do(page, "make", ids=f"{one},{two},{three}", value="Comic")["album"]
+
+    def shown() -> list[int]:
+        found = page.get("/hearth/shelf", params={"album": album}).json()
+        assert [each["id"] for each in page.get("/hearth/shelf/all", params={"album": album}).json()["creations"]] == [
+            each["id"] for each in found["creations"]
+        ]
+        return [each["id"] for each in found["creations"]]
+
+    def is_ordered() -> bool:
+        (only,) = page.get("/hearth/shelf").json()["albums"]
+        return bool(only["ordered"])
+
+    assert shown() == [three, two, one] and not is_ordered()
+    do(page, "order", album=album, value="own")
+    assert shown() == [one, two, three] and is_ordered(), "as a story is made"
+    do(page, "shift", album=album, ids=f"{three}", value="-1")
+    assert shown() == [one, three, two]
+    do(page, "shift", album=album, ids=f"{one}", value="-1")
+    do(page, "shift", album=album, ids=f"{one}", value="many")
+    assert shown() == [one, three, two], "the first stays the first"
+    do(page, "place", album=album, ids=f"{two}", value=f"{one}")
+    assert shown() == [two, one, three]
+    do(page, "name", ids=f"{three}", value="The end")
+    late = keep_creation(desk, PictureRequest("page d"), "d.png").id
+    do(page, "put", ids=f"{late}", album=album)
+    assert shown() == [two, one, three, late], "what comes later is last"
+    answer = page.get("/hearth/export", params={"ids": f"{late},{three},{one},{two}", "album": album})
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        names = packed.namelist()
+    assert [each.partition(" ")[0] for each in names] == ["01", "02", "03", "04"] and names[2] == "03 The end.png", names
+    do(page, "take", ids=f"{one}", album=album)
+    do(page, "put", ids=f"{one}", album=album)
+    assert shown()[:2] == [two, three] and len(shown()) == 4, "its place went with it"
+    do(page, "order", album=album, value="")
+    assert shown() == [late, three, two, one] and not is_ordered()
+    do(page, "order", album=album, value="own")
+    do(page, "remove", album=album)
+    assert desk.keeper.gallery.read_order(album) == []
 
 
 def test_an_album_keeps_the_work_and_gives_it_back(desk: Desk) -> None:

@@ -313,6 +313,7 @@ class AlbumView(TypedDict):
     name: str
     count: int
     kept: bool
+    ordered: bool
 
 
 class KeptPartsView(TypedDict):

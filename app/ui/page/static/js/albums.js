@@ -9,7 +9,7 @@ const NEW = "new", TAGS = 12;
 
 /**
  * What the Shelf shows, how it is shown anew, and where a refusal is told.
- * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, tell: (answer: Pick<Response, "json">) => Promise<string>, picked: Map<number, Picked> }} Shelf
+ * @typedef {{ page: () => ShelfView, look: { album: number, tag: string }, change: (to: object) => unknown, show: () => unknown, tell: (answer: Pick<Response, "json">) => Promise<string>, picked: Map<number, Picked> }} Shelf
  * @typedef {PickedView & Partial<CreationView>} Picked more is known of it if it was on a page
  */
 
@@ -127,6 +127,7 @@ export function drawAlbum(bar, shelf) {
   add(t("album.rename", "Rename album"), () => askWords(bar, t("album.name-of", "Name of the album"), album.name, async (value) => (await deed(shelf, "rename", { album: album.id, value })) && (await shelf.change({}), true)));
   add(t("album.keep", "Keep my drafts in it"), () => keepWork(bar, shelf, album));
   if (album.kept) add(t("album.open", "Open its drafts"), () => openWork(shelf, album));
+  add(album.ordered ? t("album.newest", "Newest first") : t("album.order", "Own order"), async () => (await deed(shelf, "order", { album: album.id, value: album.ordered ? "" : "own" })) && shelf.change({}));
   const save = el(`<a class="h-chip" download></a>`);
   save.href = `hearth/project?${new URLSearchParams({ album: String(album.id) })}`;
   save.title = t("project.save-how", "With its creations, and of a project the script, the cast, its voices and the settings: to be opened on another computer.");
@@ -221,6 +222,9 @@ export function drawPicked(bar, shelf, more) {
   for (const [label, run] of more) add(label, run);
   add(t("shelf.pick-none", "Select none"), () => (picked.clear(), shelf.change({})));
 }
+
+/** Move a creation within the album that is looked into: by a place, or to where another one is. @param {Shelf} shelf @param {number} id @param {"shift" | "place"} name @param {number} value */
+export const moveInAlbum = async (shelf, id, name, value) => (await deed(shelf, name, { ids: [id], album: shelf.look.album, value: String(value) })) && (await shelf.show());
 
 /** A creation's own name, its tags, and how they are changed. @param {any} card @param {CreationView} each @param {Shelf} shelf */
 export function drawMarks(card, each, shelf) {

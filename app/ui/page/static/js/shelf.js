@@ -1,5 +1,5 @@
 // Shelf: search as you type, one page at a time, by day.
-import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, move, takeProject } from "./albums.js";
+import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, move, moveInAlbum, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { enlargeActs, enlargeButton, listEnlarging } from "./enlarge.js";
 import { changeByWords, startFrom } from "./force.js";
@@ -78,7 +78,7 @@ function toggle(id) {
   draw();
 }
 /** @type {import("./albums.js").Shelf} */
-const shelf = { page: () => /** @type {ShelfView} */ (page), look, picked, tell, change: (to) => (Object.assign(look, { skip: 0 }, to), refresh()) };
+const shelf = { page: () => /** @type {ShelfView} */ (page), look, picked, tell, show: refresh, change: (to) => (Object.assign(look, { skip: 0 }, to), refresh()) };
 const later = () => {
   clearTimeout(timer);
   timer = setTimeout(refresh, WAIT_MS);
@@ -258,7 +258,7 @@ function draw() {
   drawTags(element.querySelector(".h-tag-row"), shelf);
   drawAlbum(element.querySelector(".h-album"), shelf);
   drawBefore(element.querySelector(".h-before"), shelf);
-  list(element.querySelector(".h-shelf"), byDay(page.creations), (each) => ("day" in each ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
+  list(element.querySelector(".h-shelf"), (isOrdered() ? inOrder : byDay)(page.creations), (each) => ("day" in each ? `day ${each.day}` : `${each.id}${each.gone ? " gone" : ""}`), make, update);
   const pages = element.querySelector(".h-pages");
   pages.innerHTML = "";
   const turn = (/** @type {string} */ label, /** @type {number} */ skip) => pages.append(makeButton(label, () => ((look.skip = skip), refresh())));
@@ -283,6 +283,11 @@ const byDay = (creations) => creations.flatMap((each, i) => {
   const [day, before] = [each, creations[i - 1]].map((one) => one && dayOf(one));
   return [...(day === before ? [] : [{ day }]), each, ...withEarlier(each)];
 });
+// An album that has an order of its own is moved about in where all of it is shown.
+const isOrdered = () => Boolean(look.album && page?.albums.find(({ id }) => id === look.album)?.ordered);
+const isMoved = () => isOrdered() && owner() && !(look.words || look.kind || look.model || look.favourite || look.binned || look.tag || look.since || look.until);
+/** @param {CreationView[]} creations */
+const inOrder = (creations) => creations.flatMap((each) => [each, ...withEarlier(each)]);
 /** @param {CreationView} creation */
 const dayOf = ({ created_s }) => {
   const made = new Date(created_s * 1000), ago = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(made).setHours(0, 0, 0, 0)) / DAY_MS);
@@ -294,16 +299,17 @@ const dayOf = ({ created_s }) => {
 // A zip holds as many as go at once; of more, each part has a link.
 /** @param {HTMLElement} element */
 function drawExports(element) {
-  const ids = [...picked.keys()], most = page?.at_once ?? ids.length, drawn = ids.join();
+  const ids = [...picked.keys()], most = page?.at_once ?? ids.length, drawn = `${isOrdered() && look.album} ${ids.join()}`;
   if (element.dataset.drawn === drawn) return;
   element.dataset.drawn = drawn;
   element.replaceChildren();
   for (let begin = 0; begin < ids.length; begin += most) {
     const part = ids.slice(begin, begin + most).join(), of = { n: ids.length, from: begin + 1, to: Math.min(begin + most, ids.length) }, whole = ids.length <= most;
     const [link, told] = ["h-zip", "h-told"].map((kind) => el(`<a class="h-chip ${kind}" download="hearth.zip"></a>`));
-    link.href = `hearth/export?ids=${part}`;
+    const of_album = isOrdered() ? `&album=${look.album}` : "";
+    link.href = `hearth/export?ids=${part}${of_album}`;
     text(link, whole ? t("shelf.export", "Export {n} as a zip", of) : t("shelf.export-part", "Export {from} to {to} of {n} as a zip", of));
-    told.href = `hearth/export?settings=1&ids=${part}`;
+    told.href = `hearth/export?settings=1&ids=${part}${of_album}`;
     text(told, whole ? t("shelf.export-told", "Export with settings") : t("shelf.export-told-part", "Export {from} to {to} with settings", of));
     element.append(link, told);
   }
@@ -388,8 +394,44 @@ function make(each) {
   } else if (!each.gone) {
     card.prepend(makePlayer({ ...each, label: `${t("shelf.play", "Play")}${t("word.colon", ": ")}${shortly(each)}` }));
   }
+  for (const [kind, hear] of Object.entries({ dragstart: carry, dragover: carryOver, dragleave: carryOff, dragend: carryOff, drop: letDown, keydown: shiftByKey })) card.addEventListener(kind, hear);
   card.querySelector(".h-star").addEventListener("click", () => act(each.id, card.each.favourite ? "plain" : "favourite"));
   return card;
+}
+
+// A creation is dragged to where another one is, or goes by keys and buttons.
+let /** @type {any} */ carried = null;
+/** @param {DragEvent} event */
+function carry(event) {
+  carried = event.currentTarget;
+  event.dataTransfer?.setData("text/x-hearth-creation", String(carried.each.id));
+}
+/** @param {any} event */
+function carryOver(event) {
+  if (!carried || carried === event.currentTarget || !isMoved()) return;
+  event.preventDefault();
+  event.currentTarget.classList.add("h-onto");
+}
+/** @param {any} event */
+function carryOff(event) {
+  event.currentTarget.classList.remove("h-onto");
+  if (event.type === "dragend") carried = null;
+}
+/** @param {any} event */
+function letDown(event) {
+  carryOff(event);
+  if (!carried || !isMoved()) return;
+  event.preventDefault();
+  event.stopPropagation(); // it is no file
+  if (carried !== event.currentTarget) moveInAlbum(shelf, carried.each.id, "place", event.currentTarget.each.id);
+}
+const /** @type {Record<string, number>} */ SHIFTS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
+/** @param {KeyboardEvent & { currentTarget: any }} event */
+function shiftByKey(event) {
+  const by = event.altKey && !event.ctrlKey && !event.metaKey && isMoved() && SHIFTS[event.key];
+  if (!by || event.currentTarget.each.before) return;
+  event.preventDefault(); // else the browser goes back
+  moveInAlbum(shelf, event.currentTarget.each.id, "shift", by);
 }
 
 /** @param {Creation} each */
@@ -430,13 +472,18 @@ function fill(card, each) {
   text(odd, each.condition || t("shelf.part", "stopped early"));
   const does = card.querySelector(".h-does");
   const enlarging = listEnlarging().split(",").includes(String(each.id));
-  const state = `${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)} ${enlarging}`;
+  const moves = isMoved() && !each.before;
+  card.draggable = moves;
+  const state = `${moves} ${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)} ${enlarging}`;
   if (does.dataset.drawn === state) return;
   does.dataset.drawn = state;
   const held = does.contains(document.activeElement) ? document.activeElement?.className : "";
   does.innerHTML = "";
   const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => does.appendChild(named(makeButton(label, run)));
   if (each.binned) return add(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
+  if (moves) for (const [label, by] of /** @type {[string, number][]} */ ([[t("album.earlier", "Move earlier"), -1], [t("album.later", "Move later"), 1]])) {
+    add(label, () => moveInAlbum(shelf, each.id, "shift", by)).classList.add("h-moves");
+  }
   add(t("shelf.reuse", "Reuse settings"), () => reuse(each));
   if (each.parts) add(t("shelf.parts", "Open its parts"), () => (openTab("speak"), call("speak.open", { creation: each.id }), soon()));
   if (!each.gone) {

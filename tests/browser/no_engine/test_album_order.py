@@ -1,0 +1,60 @@
+"""An album in an order of its owner's: by buttons, keys and dragging; and two pictures of different shapes compared."""
+
+from __future__ import annotations
+
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from app.engine.jobs.request import PictureRequest
+from app.ui.state.desk import Desk
+from tests.support.both_servers import keep_creation
+from tests.support.window import go, needs_chromium, shut_out
+
+pytest_plugins = ["tests.support.window"]
+pytestmark = needs_chromium
+
+
+def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opened: tuple[Desk, str]) -> None:
+    desk = opened[0]
+    made = [keep_creation(desk, PictureRequest(f"page {each}"), f"page {each}.png") for each in (1, 2, 3)]
+    desk.keeper.gallery.put(made, desk.keeper.gallery.make_album("Comic"))
+    go(page, "shelf")
+    page.get_by_role("combobox", name="Album", exact=True).select_option(label="Comic (3)")
+    words = page.locator("#h-shelf .h-creation .h-words")
+    expect(words).to_have_text(["page 3", "page 2", "page 1"])
+    page.get_by_role("button", name="Own order").click()
+    expect(words).to_have_text(["page 1", "page 2", "page 3"])
+    expect(page.locator("#h-shelf .h-day")).to_have_count(0)
+    assert not shut_out(page)
+    page.get_by_role("button", name="Move earlier: page 3").click()
+    expect(words).to_have_text(["page 1", "page 3", "page 2"])
+    page.get_by_role("button", name="Move earlier: page 3").press("Alt+ArrowLeft")
+    expect(words).to_have_text(["page 3", "page 1", "page 2"])
+    cards = page.locator("#h-shelf .h-creation")
+    cards.nth(2).drag_to(cards.nth(0))
+    expect(words).to_have_text(["page 2", "page 3", "page 1"])
+    page.get_by_role("button", name="Select all 3").click()
+    expect(page.locator("#h-shelf .h-zip")).to_have_attribute("href", f"hearth/export?ids={made[1].id},{made[2].id},{made[0].id}&album=1")
+    page.get_by_role("searchbox").first.fill("page")
+    expect(page.get_by_role("button", name="Move earlier")).to_have_count(0)
+    page.get_by_role("searchbox").first.fill("")
+    page.get_by_role("button", name="Newest first").click()
+    expect(words).to_have_text(["page 3", "page 2", "page 1"])
+
+
+def test_two_pictures_of_different_shapes_stand_side_by_side(page: Page, opened: tuple[Desk, str]) -> None:
+    """The one lay beyond the other's edge, and a tall one left the screen."""
+    desk = opened[0]
+    wide, tall = (keep_creation(desk, PictureRequest(words), f"{words}.png") for words in ("wide", "tall"))
+    for each, size in ((wide, (160, 90)), (tall, (90, 260))):
+        Image.new("RGB", size, "teal").save(each.path)
+    go(page, "shelf")
+    for each in (wide, tall):
+        page.locator(f'#h-shelf [data-key="{each.id}"] .h-pick input').check()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    pair = page.locator("dialog.h-compare")
+    expect(pair.get_by_role("slider")).to_be_hidden()
+    first, second = (image.bounding_box() for image in pair.locator("img").all())
+    assert first and second and first["x"] + first["width"] <= second["x"] and second["y"] + second["height"] <= 800
+    expect(pair.locator("img").nth(1)).to_have_css("clip-path", "none")
+    assert not shut_out(page)
