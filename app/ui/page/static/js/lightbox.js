@@ -2,7 +2,7 @@
 import { el, makeButton, show, text } from "./elements.js";
 import { t } from "./words.js";
 
-const STEP = 1.25, LARGEST = 16;
+const STEP = 1.25, LARGEST = 16, SAME_SHAPE = 0.01;
 
 /** @typedef {MadeView & { url: string, text?: string, named?: string }} Shown */
 
@@ -148,6 +148,17 @@ export function showPair(first, second) {
     follow(event);
   });
   area.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => area.hasPointerCapture(event.pointerId) && follow(event));
+  // Of another shape, one would lie beyond the other's edge: they stand side by side.
+  const fit = () => {
+    const [one, other] = [under, over].map((each) => each.naturalWidth / each.naturalHeight);
+    if (!one || !other) return;
+    area.style.setProperty("--h-ratio", String(one));
+    const apart = Math.abs(one / other - 1) > SAME_SHAPE;
+    pair.classList.toggle("h-apart", apart);
+    range.hidden = line.hidden = apart;
+    if (apart && !pair.contains(document.activeElement)) pair.querySelector("button").focus();
+  };
+  for (const each of [under, over]) each.addEventListener("load", fit);
   cut();
   text(pair.querySelector("button"), t("compare.close", "Close"));
   show(pair);
