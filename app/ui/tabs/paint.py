@@ -110,7 +110,7 @@ class PaintTab:
 
         def run() -> None:
             asked = self.request_from(values, who(request))
-            lines = filter(None, map(str.strip, asked.prompt.split("\n")))
+            lines = paint_form.split_lines(asked.prompt)
             self.desk.jobs.begin_list([dataclasses.replace(asked, prompt=each) for each in lines], who(request))
 
         return run_or_explain(run, request)
@@ -142,7 +142,8 @@ class PaintTab:
                 wanted = dataclasses.replace(wanted, guide=values[self.fields.guide.name])
             if values[self.fields.reference.name] and wanted.adapter:
                 wanted = dataclasses.replace(wanted, reference=values[self.fields.reference.name])
-            return paint_view.forecast_html(self.desk, wanted, who(request), language(request))
+            lines = len(paint_form.split_lines(values[prompt] or ""))
+            return paint_view.forecast_html(self.desk, wanted, who(request), language(request), lines)
         except Trouble as trouble:
             return explain(trouble, request)
 

@@ -104,6 +104,11 @@ def split_list(values: str, marks: str = COMMAS) -> list[str]:
     return [part.strip() for part in values.split(marks[0]) if part.strip()]
 
 
+def split_lines(prompt: str) -> list[str]:
+    """Return the prompts of a list, one a line."""
+    return [line for line in map(str.strip, prompt.split("\n")) if line]
+
+
 AXES: Final[Mapping[str, Sentence]] = {
     **{name: PICTURES[name].said for name in ("steps", "guidance", "seed", "scheduler", "strength", "guide_strength")},
     "prompt": PROMPT,

@@ -6,9 +6,11 @@ import dataclasses
 import html
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from app.base.duration import word_duration
 from app.base.sentence import Sentence, say, say_to_all
+from app.compat.planning.types import Plan
 from app.engine import kinds
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.events import Stopped
@@ -18,6 +20,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.shelf import Search
 from app.engine.models.enlargers import find_enlarger
 from app.engine.models.forecast import Forecast, list_alike, make_forecast
+from app.engine.models.model import Model
 from app.engine.models.model_names import word_name
 from app.engine.models.on_disk import find_model
 from app.engine.pictures.files.alternatives import choose_words
@@ -32,9 +35,13 @@ from app.ui.page.view_types.making import ProblemView, PromptView
 from app.ui.page.views import end_view, job_file_url, loading_text, remarks_view, step_rate, unknown_view
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import redact_sentences
+from app.ui.state.jobs_desk import LIST_MOST
 from app.ui.state.other_machines import look_elsewhere
 from app.ui.state.person import Person
 from app.ui.tabs import paint_form
+
+LINES_TOLD: Final = 5
+"""Of a list of prompts, so many lines are told of that will not become what they say."""
 
 
 def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | None = None) -> CanvasView:
@@ -58,17 +65,40 @@ def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | N
 
 
 def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> PromptView:
-    """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use."""
+    """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use. Each line of a list is judged by
+    itself, and told by its number."""
     chosen = paint_form.find_model(desk, model)
     written, prompt = prompt, choose_words(split_tags(prompt)[0], 0)
-    if not (chosen.starter and chosen.kind == "picture"):
+    folder = Path(chosen.path) if chosen.starter and chosen.kind == "picture" else None
+    lines = paint_form.split_lines(prompt) if person.owner else []  # guests have no lists
+    if not 1 < len(lines) <= LIST_MOST:
+        problem, lost = _judge_prompt(folder, chosen, prompt, negative, person, spoken)
+        problems = [problem] if problem else []
+    else:
+        judged = [_judge_prompt(folder, chosen, line, negative, person, spoken) for line in lines]
+        lost = tuple(dict.fromkeys(word for _, words in judged for word in words))
+        told = [(place, problem) for place, (problem, _) in enumerate(judged, 1) if problem is not None][:LINES_TOLD]
+        problems = [{**problem, "text": name_line(place, problem["text"], spoken), "captions": [], "cure": ""} for place, problem in told]
+        if told:
+            problems[-1]["cure"] = told[-1][1]["cure"]  # once for all
+    marks = [] if folder is None or prompt != written else unknown_view(prompt, starter_words.list_unknown(folder, prompt, lost))
+    return {"problems": problems, "marks": marks}
+
+
+def name_line(place: int, said: str, spoken: Language) -> str:
+    return translate(say("prompts.line", "Line {n}: {said}", n=place, said=said), spoken)
+
+
+def _judge_prompt(
+    folder: Path | None, chosen: Model, prompt: str, negative: str, person: Person, spoken: Language
+) -> tuple[ProblemView | None, tuple[str, ...]]:
+    """Return what is to be said of one prompt, and which of its words are lost. `folder`: where the starter painter's captions are."""
+    if folder is None:
         wordless = note_wordless(prompt)
-        return {"problems": [{"kind": "careful", "text": translate(wordless, spoken), "cure": ""}] if wordless else [], "marks": []}
-    folder = Path(chosen.path)
+        return {"kind": "careful", "text": translate(wordless, spoken), "cure": ""} if wordless else None, ()
     match = starter_words.match_prompt(folder, prompt, negative)
-    marks = [] if prompt != written else unknown_view(prompt, starter_words.list_unknown(folder, prompt, match.lost))
     if match.note is None:
-        return {"problems": [], "marks": marks}
+        return None, match.lost
     english = say_to_all(
         "starter.english", "{name} reads English and simple Chinese. Describe the picture in one of them.", name=word_name(chosen.title)
     )
@@ -78,7 +108,7 @@ def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Pers
         "kind": "careful" if offered else "note", "text": join(spoken, *redact_sentences(person, *said)),
         "cure": "use:sd15" if offered else "", "captions": offered,
     }  # fmt: skip
-    return {"problems": [seen], "marks": marks}
+    return seen, match.lost
 
 
 def preview_url(job: str, progress: Progress) -> str:
@@ -88,10 +118,16 @@ def preview_url(job: str, progress: Progress) -> str:
 
 
 def fit_html(
-    found: Forecast, seconds: float | None, share: float, few_steps: float, spoken: Language, elsewhere: Sequence[Sentence] = ()
+    found: Forecast,
+    seconds: float | None,
+    share: float,
+    few_steps: float,
+    spoken: Language,
+    elsewhere: Sequence[Sentence] = (),
+    lines: int = 1,
 ) -> str:
-    """Word a forecast as HTML: whether it fits here and `elsewhere`, how long it takes, what "quicker" (`share`) and a few-steps LoRA
-    leave of that, what would make it fit."""
+    """Word a forecast as HTML: whether it fits here and `elsewhere`, how long it takes, also as a list of so many lines, what "quicker" (`share`) and
+    a few-steps LoRA leave of that, what would make it fit."""
     level, name = {
         "fits": ("right", text("fit.fits", "fits", spoken)),
         "tight": ("careful", text("fit.tight", "tight", spoken)),
@@ -99,6 +135,14 @@ def fit_html(
     }[found.fit]
     if seconds is None:
         time = say("fit.unknown", "Time unknown: this has not been measured on this machine yet.")
+    elif 1 < lines <= LIST_MOST:
+        time = say(
+            "fit.seconds-list",
+            "About {time}, based on earlier runs; {total} for {count} pictures, one for each line.",
+            time=word_duration(seconds),
+            total=word_duration(lines * seconds),
+            count=lines,
+        )
     else:
         time = say("fit.seconds", "About {time}, based on earlier runs.", time=word_duration(seconds))
     saved = []
@@ -199,16 +243,20 @@ def list_grid_files(desk: Desk, person: Person) -> tuple[tuple[str, ...], tuple[
     return grid.columns, grid.rows, [found[0].path if found else None for found in files]
 
 
-def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language) -> str:
-    """Forecast the next picture, as HTML; the running job's plan is for the Machine tab."""
+def estimate_picture(desk: Desk, request: PictureRequest, model: Model, plan: Plan | None) -> float | None:
+    """Estimate how long a picture takes by what was made with the model on such a plan; None where nothing was."""
+    past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
+    return estimate_seconds(request, model, list_alike(past, plan) if plan is not None else (), plan=plan)
+
+
+def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language, lines: int = 1) -> str:
+    """Forecast the next picture, as HTML, and as many as its prompt has lines; the running job's plan is for the Machine tab."""
     setup = desk.keeper.read_setup(desk.machine.read_choice(person), yields=not person.owner)
     if setup is None:
         return ""
     model = find_model(desk.keeper.home, request)
     kinds.require_kind(desk.keeper.home, request, model)
-    past = desk.keeper.shelf.find(Search(kind="picture", model=model.id, most=8))
     found = make_forecast(setup, request, model)
-    alike = list_alike(past, found.plan) if found.plan is not None else ()
     if setup.hardware.pretended:
         named = say(
             "forecast.simulated",
@@ -219,6 +267,6 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         found = dataclasses.replace(found, sentence=named)
     if person.owner and request.upscale > 1:
         request = dataclasses.replace(request, enlarger=find_enlarger(desk.keeper.home, request.enlarger))
-    seconds, few_steps = estimate_seconds(request, model, alike, plan=found.plan), compare_few_steps(request, model)
+    seconds, few_steps = estimate_picture(desk, request, model, found.plan), compare_few_steps(request, model)
     elsewhere = redact_sentences(person, *look_elsewhere(desk.others, request)) if found.fit == "no" else ()
-    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere)
+    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere, lines)

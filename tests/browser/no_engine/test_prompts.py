@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
-from app.ui.state.person import OWNER
+from app.ui.state.person import OWNER, Person
+from app.ui.tabs import paint_view
 from tests.support.both_servers import keep_creation
 from tests.support.window import go, shut_out, until_seen
 
@@ -81,11 +82,20 @@ def test_a_style_goes_around_each_line_of_a_list(page: Page, opened: tuple[Desk,
     expect(note.get_by_role("button")).to_have_text(["Undo"])
 
 
-def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, str]) -> None:
+def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = list[int]()
+
+    def count(desk: Desk, request: PictureRequest, person: Person, spoken: str, lines: int = 1) -> str:
+        counted.append(lines)
+        return ""
+
+    monkeypatch.setattr(paint_view, "forecast_html", count)
     go(page, "paint")
     desk, offer = opened[0], page.locator("#h-prompts .h-lines")
     page.fill("#paint-prompt textarea", "one fox")
     expect(offer).to_be_hidden()
+    page.fill("#paint-prompt textarea", "a grey fox\na grey owl")
+    until_seen(page, lambda: counted[-1:] == [2])  # what is told under it is of so many
     page.fill("#paint-prompt textarea", "a grey fox\n\n  a grey owl\na grey cat")
     expect(offer).to_have_text("Paint each of the 3 lines as its own picture")
     offer.click()

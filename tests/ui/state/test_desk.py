@@ -53,7 +53,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import machine_view, paint_view, speak_view
 from tests.support import light_engine
-from tests.support.both_servers import keep_creation
+from tests.support.both_servers import CPU, keep_creation
 from tests.support.database_damage import execute
 from tests.support.guests import desk_at, machine_tab, page_of
 from tests.support.speech_fixtures import write_clip
@@ -275,6 +275,32 @@ def test_a_painter_that_reads_two_languages_says_so_before_it_paints(prompt: str
     with desk_at(tmp_path) as desk:
         problems = paint_view.prompt_view(desk, prompt, "", "", OWNER, "zh")["problems"]
         assert any(each["text"].startswith("入门画师读得懂英语和简单的中文。") for each in problems) == told
+
+
+def test_each_line_of_a_list_is_judged_by_itself(tmp_path: Path) -> None:
+    """A list was read as one scene: a line that the painter knows was told as left out."""
+    with desk_at(tmp_path) as desk:
+
+        def judge(prompt: str, person: Person = OWNER) -> list[str]:
+            return [each["text"] for each in paint_view.prompt_view(desk, prompt, "", "starter-painter", person, "en")["problems"]]
+
+        assert judge("a red boat") == judge("a red boat\n\na green tree") == []
+        (alone,) = judge("a red zeppelin")
+        assert judge("a red boat\na red zeppelin\n a green tree") == [f"Line 2: {alone}"]
+        view = paint_view.prompt_view(desk, "a red boat\na red zeppelin", "", "starter-painter", OWNER, "en")
+        assert [("a red boat\na red zeppelin")[each["begin"] : each["end"]] for each in view["marks"]] == ["zeppelin"]
+        assert len(judge("\n".join(["a red zeppelin"] * 9))) == paint_view.LINES_TOLD
+        assert not any(each.startswith("Line") for each in judge("a red boat\na red zeppelin", Person("visitor-1-2", owner=False)))
+
+
+def test_a_list_is_forecast_as_so_many_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paint_view, "estimate_seconds", lambda *_, **__: 16.0)
+    with desk_at(tmp_path) as desk:
+        desk.keeper.status.set(hardware=CPU)
+        asked = PictureRequest("?", "starter-painter")
+        assert "About 16 s, based on earlier runs." in paint_view.forecast_html(desk, asked, OWNER, "en")
+        said = paint_view.forecast_html(desk, asked, OWNER, "en", lines=3)
+        assert "About 16 s, based on earlier runs; 48 s for 3 pictures, one for each line." in said
 
 
 @pytest.mark.parametrize(("script_text", "read"), [("Anna: Hello.\nBen: Yes.", True), ("妈：Hello.\n小明：Yes.", False)])

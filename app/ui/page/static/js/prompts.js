@@ -33,7 +33,7 @@ onPage("keydown", (event) => {
   if (line) text(line, to ? t("prompts.earlier", "Earlier prompt {n} of {total}", { n: to, total: all.length }) : t("prompts.own", "What you were typing"));
 });
 
-let /** @type {StyleView[] | null} */ styles = null;
+let /** @type {StyleView[] | null} */ styles = null, counted = 0;
 /** @param {string} name @param {Partial<StyleView>} value */
 const act = (name, value) => post(`hearth/styles/${name}`, value);
 const load = async () => ((styles = (await ask("hearth/styles")).styles), draw());
@@ -127,6 +127,8 @@ function draw() {
     select.dataset.drawn = names;
     select.replaceChildren(new Option(t("styles.title", "Styles"), "0"), ...(styles ?? []).map(({ name }, i) => new Option(name, String(i + 1))), new Option(t("styles.edit", "Save and change styles…"), "-1"));
   }
+  if (many !== counted && (many > 1 || counted > 1)) call("paint.forecast"); // how long all of them take
+  counted = many;
   const offer = row.querySelector(".h-lines");
   offer.hidden = many < 2 || many > LINES_MOST;
   text(offer, t("prompts.lines", "Paint each of the {n} {n:line|lines} as its own picture", { n: many }));
