@@ -10,13 +10,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.duration import word_duration
 from app.base.other_disk import word_away
 from app.base.sentence import say
 from app.base.trouble import Trouble
+from app.engine.jobs.request import PictureRequest
 from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.models import catalog, hub_child, hub_token, on_disk
 from app.engine.models.downloads import Status
 from app.engine.models.fit import FITS
+from app.engine.models.forecast import Forecast
 from app.engine.models.found import Found, Kept
 from app.engine.models.model import Model, list_sources
 from app.ui.page.translate import Language, language, text, translate
@@ -35,6 +38,7 @@ from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.json_routes import owner_route
 from app.ui.state.models_desk import explain_missing
+from app.ui.tabs import paint_view
 from app.ui.tabs.file_manager import reveal
 
 LINE_BYTES_PER_S: Final = 50_000_000 // 8
@@ -182,6 +186,9 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> ModelView:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
     facts = [translate(each, spoken) for each in (model.note, model.credit) if each]
+    if found.here and (seconds := _estimate_picture(desk, model, fit)) is not None:
+        words = say("models.picture-time", "A picture takes about {time} here, based on earlier runs.", time=word_duration(seconds))
+        facts.append(translate(words, spoken))
     away = on_disk.find_away(desk.keeper.home, model)
     return {
         "id": model.id,
@@ -207,6 +214,14 @@ def model_view(desk: Desk, model: Model, spoken: Language) -> ModelView:
             "cures": [translate(each.sentence, spoken) for each in fit.cures],
         },
     }
+
+
+def _estimate_picture(desk: Desk, model: Model, fit: Forecast | None) -> float | None:
+    """Estimate how long a picture takes on this machine; None for what paints none, and for a machine that is only simulated."""
+    hardware = desk.keeper.state.hardware
+    if model.kind != "picture" or fit is None or hardware is None or hardware.pretended:
+        return None
+    return paint_view.estimate_picture(desk, PictureRequest("?", model.id), model, fit.plan)
 
 
 def offer_view(desk: Desk, model: Model, spoken: Language) -> OfferView:

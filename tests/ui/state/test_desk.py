@@ -51,7 +51,7 @@ from app.ui.page.view_types.live import PictureView
 from app.ui.state import jobs_desk, json_routes
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.tabs import machine_view, paint_view, speak_view
+from app.ui.tabs import machine_view, models, paint_view, speak_view
 from tests.support import light_engine
 from tests.support.both_servers import CPU, keep_creation
 from tests.support.database_damage import execute
@@ -301,6 +301,18 @@ def test_a_list_is_forecast_as_so_many_pictures(tmp_path: Path, monkeypatch: pyt
         assert "About 16 s, based on earlier runs." in paint_view.forecast_html(desk, asked, OWNER, "en")
         said = paint_view.forecast_html(desk, asked, OWNER, "en", lines=3)
         assert "About 16 s, based on earlier runs; 48 s for 3 pictures, one for each line." in said
+
+
+def test_a_painters_card_says_how_long_a_picture_takes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That it fits says little where a plan takes its parts in turns."""
+    monkeypatch.setattr(paint_view, "estimate_seconds", lambda *_, **__: 16.0)
+    said = "A picture takes about 16 s here, based on earlier runs."
+    with desk_at(tmp_path) as desk:
+        desk.keeper.status.set(hardware=CPU)
+        assert said in models.model_view(desk, catalog.find("starter-painter"), "en")["facts"]
+        assert said not in models.model_view(desk, catalog.find("starter-voice"), "en")["facts"]
+        desk.keeper.status.set(hardware=find_machine("t4"))
+        assert said not in models.model_view(desk, catalog.find("starter-painter"), "en")["facts"], "it was measured on another machine"
 
 
 @pytest.mark.parametrize(("script_text", "read"), [("Anna: Hello.\nBen: Yes.", True), ("妈：Hello.\n小明：Yes.", False)])
