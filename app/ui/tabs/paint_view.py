@@ -138,7 +138,7 @@ def fit_html(
     elif 1 < lines <= LIST_MOST:
         time = say(
             "fit.seconds-list",
-            "About {time}, based on earlier runs; {total} for {count} pictures, one for each line.",
+            "About {time}, based on earlier runs; {total} for {count} {count:picture|pictures}, one for each line.",
             time=word_duration(seconds),
             total=word_duration(lines * seconds),
             count=lines,
