@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import SpeechRequest
+from app.engine.speech.sound import stream_encoding
 from app.ui.state.book_desk import BookDesk, Spoken
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
@@ -121,6 +122,19 @@ def test_spoken_chapters_that_a_changed_voice_touches_are_marked_and_spoken_anew
     until_seen(page, lambda: len(asked) == 1)
     expect(page.locator(f"{BOOK} .h-revoice")).to_be_hidden()
     expect(storm).to_have_accessible_description(re.compile("^spoken [^o]*$"))
+    page.get_by_role("button", name="Close the book").click()
+
+
+def test_an_audiobook_that_needs_an_extra_offers_it_by_a_button(page: Page, epub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BookDesk, "list_spoken", lambda self: [Spoken("done", 1), Spoken("done", 2), Spoken()])
+    monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
+    open_book(page, epub)
+    group = page.get_by_role("group", name="The Ferry & the Fjord by A. Writer")
+    group.get_by_role("button", name="Save as an audiobook").click()
+    expect(group.get_by_role("alert")).to_contain_text("AAC needs the library PyAV (36 MB)")
+    group.get_by_role("button", name="Open extras").click()
+    expect(page.locator("#h-upkeep")).to_contain_text("Extras")
+    go(page, "speak")
     page.get_by_role("button", name="Close the book").click()
 
 

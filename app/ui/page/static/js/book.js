@@ -1,6 +1,6 @@
 // A book: dropped on Speak or chosen, its chapters with a tick each, spoken one after the other or put into the script; who speaks in it; how far each is.
 import { el, list, makeButton, text } from "./elements.js";
-import { area, ask, call, live, post, soon } from "./hearth.js";
+import { area, ask, call, live, post, redraw, soon } from "./hearth.js";
 import { rewrite } from "./rewrite.js";
 import { fetchFile } from "./send.js";
 import { openTab } from "./tabs.js";
@@ -257,6 +257,8 @@ async function tell(answer) {
   const view = await answer.json().catch(() => ({})), line = panel().querySelector(".h-trouble");
   line.hidden = answer.ok;
   text(line, view.trouble ?? "");
+  line.dataset.cure = view.cure ?? "";
+  redraw(); // what cures it stands behind it
   return answer.ok ? view : null;
 }
 
