@@ -435,6 +435,7 @@ interface ScriptView {
   tags: string[];
   transcript: boolean;
   imitates: boolean;
+  settings: string[];
   model: string;
   cast: ActorView[];
   changed: string;

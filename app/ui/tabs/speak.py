@@ -40,6 +40,7 @@ from app.ui.tabs.shared_controls import (
     run_or_explain,
 )
 from app.ui.tabs.speak_fields import FRESH, KIND, SpeakFields, build_fields, voice_choices
+from app.ui.tabs.speak_view import list_settings
 
 
 def build(desk: Desk, guest: bool = False) -> Refresh:
@@ -68,11 +69,14 @@ class SpeakTab:
         own = self.fields.settings
         asked = own.rows.read(values, values[own.by_hand])
         cast = self._read_cast(values[self.fields.voice.cast], values[own.model])
+        model = self.desk.models.resolve("speech", values[own.model], NOBODY if self.shared.guest else OWNER)
+        had = list_settings(self.desk, model, cast)
+        lacks = {each.field for each in SPEECH.values() if each.by_hand is not None and each.name not in had}  # their sliders are hidden
         return SpeechRequest(
             values[self.fields.script],
             values[own.model],
             self._prompt_from(values),
-            **asked,
+            **{name: value for name, value in asked.items() if name not in lacks},
             cast=cast,
             pronunciations=read_field(values[self.fields.voice.says] or ""),
         )

@@ -220,6 +220,7 @@ def script_view(
         "tags": list_tags(found_out, limits),
         "transcript": limits.needs_transcript,
         "imitates": limits.imitates and (person.owner or limits.own_voices is None),  # a guest has no voice of its own to bring
+        "settings": list_settings(desk, chosen.id if chosen else model, found_out.actors),
         "model": chosen.id if chosen else "",
         "cast": with_book(desk, cast_view(desk, text, found_out, limits, cast), chosen.id if chosen else model, cast, person),
         "changed": changed_text(desk, compared.wanted, person, spoken) if compared is not None and compared.wanted is not None else "",
@@ -227,6 +228,11 @@ def script_view(
         "marks": unknown_view(text, unknown),
         "said": len(said),
     }
+
+
+def list_settings(desk: Desk, model: str, actors: Sequence[Actor]) -> list[str]:
+    """List what can be set of how this model speaks, or another one in the cast."""
+    return sorted({name for id_ in {model, *(each.model or model for each in actors)} for name in desk.jobs.find_limits(id_).settings})
 
 
 def problems_view(found: ParsedScript, person: Person, spoken: Language) -> list[ProblemView]:

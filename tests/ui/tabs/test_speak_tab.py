@@ -8,7 +8,7 @@ import gradio as gr
 import pytest
 
 from app.engine.hearing.heard import Heard, Word
-from app.engine.models.voice_limits import VoiceLimits
+from app.engine.models.voice_limits import DIA, VoiceLimits
 from app.ui.state.hearing_desk import HearingDesk
 from app.ui.state.person import NOBODY, OWNER
 from app.ui.tabs import speak, speak_view
@@ -66,3 +66,19 @@ def test_what_a_voice_is_given_to_read_is_shown_before_it_speaks(tmp_path: Path)
 def test_one_who_speaks_and_several_are_told_in_their_number(script: str, told: str) -> None:
     [note] = speak_view.named_view(script, (), VoiceLimits(), "en")
     assert note["text"].startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("model", "cast"), [("phonon-31m", ""), ("starter-voice", ""), ("phonon-31m", '{"Anna": {"model": "starter-voice"}}')]
+)
+def test_a_setting_that_nobody_who_speaks_has_is_not_asked_for(model: str, cast: str, tmp_path: Path) -> None:
+    """Its slider is hidden, wherever it stands."""
+    with desk_at(tmp_path / "home") as desk, gr.Blocks():
+        put_phonon(desk.keeper.home, tmp_path)
+        tab = speak.SpeakTab(desk, fields := build_fields(desk, {}, False), JobTab(desk, KIND, False))
+        values = {each: each.value for each in fields.asked}
+        values |= {fields.script: "Hi.", fields.settings.model: model, fields.settings.by_hand: True, fields.voice.cast: cast}
+        request = tab.request_from(values)
+        had = speak_view.list_settings(desk, model, request.cast)
+    assert {name for name in DIA.settings if getattr(request, name) is not None} == {*had}
+    assert ({*had} == {*DIA.settings}) == ("starter-voice" in model + cast)

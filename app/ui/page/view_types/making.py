@@ -76,6 +76,8 @@ class ScriptView(PromptView):
     tags: list[str]
     transcript: bool
     imitates: bool
+    settings: list[str]
+    """Whoever speaks has these of those that are set by hand."""
     model: str
     cast: list[ActorView]
     changed: str

@@ -17,6 +17,7 @@ import { inForce } from "./told.js";
 import { t, time } from "./words.js";
 
 const FIRST_CHIPS = ["laughs", "sighs", "clears throat"];
+const BY_HAND = ["guidance", "temperature", "top_p", "cfg_filter"];
 const FORMATS = ["wav", "flac", "mp3", "ogg", "opus"];
 const SUBTITLES = ["srt", "vtt"], WORDS = { "srt-words": () => t("sound.srt-words", "srt, word by word"), "vtt-words": () => t("sound.vtt-words", "vtt, word by word") };
 
@@ -72,6 +73,7 @@ function drawCheck(view) {
   saidDifferently(view, script.anew);
   inForce("speak", "changed", view.changed);
   document.querySelector("#speak-new-voice")?.classList.toggle("h-hidden", !view.imitates); // some know only the voices that lie with them
+  for (const name of BY_HAND) document.querySelector(`#speak-${name}`)?.classList.toggle("h-hidden", !view.settings.includes(name));
   document.querySelector("#speak-transcript")?.classList.toggle("h-hidden", !view.transcript); // asked for where the voice needs it
 }
 

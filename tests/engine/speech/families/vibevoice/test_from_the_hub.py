@@ -23,6 +23,7 @@ from app.engine.models.forecast import make_forecast
 from app.engine.models.model import describe_need
 from app.engine.models.on_disk import find_limits, locate
 from app.engine.models.planned import Setup, make_plan
+from app.engine.models.voice_limits import DIA
 from app.engine.session.session import Session
 from app.engine.speech.sound import sound
 from app.machines.tasks.portable import pack, unpack
@@ -90,6 +91,10 @@ def test_a_cast_of_four_speaks_each_with_a_voice(session: Session, folder: Path,
 def test_the_window_shows_what_it_can_and_nothing_else(session: Session, folder: Path, tmp_path: Path) -> None:
     with desk_at(tmp_path / "home") as desk:
         view = script_view(desk, "[S5] Hello (laughs). [S4] 你好，世界。", ID, OWNER, "en")
+        lacks = script_view(desk, "Es war kalt, und sie sagten nicht, dass es schon sehr spät war.", ID, OWNER, "en")["problems"]
+        both = script_view(desk, "[Anna] Hi. [Ben] Ho.", ID, OWNER, "en", cast=(Actor("Anna", model="dia-1.6b"),))["settings"]
+    assert view["settings"] == ["guidance"] and not view["transcript"] and both == sorted(DIA.settings)
+    assert "VibeVoice speaks English, Chinese only" in " ".join(each["text"] for each in lacks)
     assert view["imitates"] and view["tags"] == ["[S1]", "[S2]", "[S3]", "[S4]"] and view["nonverbals"] == []
     assert [*find_limits(session.home, ID).settings] == ["guidance"]
 
