@@ -66,6 +66,12 @@ class VoicePrompt:
         _require_texts(self.path, self.transcript)
 
 
+def name_voice(path: str) -> str:
+    """Return the name of a voice that comes with Hearth or is saved; empty for any other recording."""
+    saved = path.replace("\\", "/").split("/")
+    return saved[-1].rpartition(".")[0].capitalize() if saved[-2:-1] == [VOICES_FOLDER] else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who speaks under a name of the script, and how."""
@@ -168,9 +174,7 @@ class SpeechRequest:
     @property
     def facts(self) -> tuple[Value, ...]:
         """These tell it apart from another that says the same: who speaks."""
-        saved = self.voice.path.replace("\\", "/").split("/") if self.voice is not None else []
-        own = saved[-1].rpartition(".")[0].capitalize() if saved[-2:-1] == [VOICES_FOLDER] else ""
-        return (", ".join(actor.name for actor in self.cast) or own,)
+        return (", ".join(actor.name for actor in self.cast) or name_voice(self.voice.path if self.voice is not None else ""),)
 
     @property
     def prompts(self) -> tuple[VoicePrompt, ...]:

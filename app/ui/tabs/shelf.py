@@ -48,7 +48,9 @@ from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 TAGS_SHOWN: Final = 200
-CHAPTER_LETTERS: Final = 80
+TITLE_LETTERS: Final = 300
+"""A script without lines has no longer title."""
+FILE_LETTERS: Final = 80
 TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
@@ -310,12 +312,17 @@ def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes
 
 def name_file(path: Path, title: str, ending: str) -> str:
     """Name a file that is sent by its title, as far as every system takes that; else by its own name."""
-    return f"{' '.join(FORBIDDEN.sub(' ', title).split()) or path.stem}{ending}"
+    return f"{cut_words(' '.join(FORBIDDEN.sub(' ', title).split()), FILE_LETTERS) or path.stem}{ending}"
 
 
 def name_chapter(script: str) -> str:
     """Name a chapter by the first line of its script."""
-    return TAG.sub("", script.strip().partition("\n")[0]).strip()[:CHAPTER_LETTERS]
+    return cut_words(TAG.sub("", script.strip().partition("\n")[0]).strip(), TITLE_LETTERS)
+
+
+def cut_words(words: str, most: int) -> str:
+    """Cut what is too long after its last whole word."""
+    return words if len(words) <= most else words[: most + 1].rpartition(" ")[0].rstrip(" ,.-") or words[:most]
 
 
 def machine_text(creation: Creation, spoken: Language) -> str:

@@ -16,12 +16,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.request import Actor, PictureRequest, SpeechRequest
 from app.engine.speech.sound.recode import add_cover, recode
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER
 from app.ui.tabs import shelf
-from app.ui.tabs.shelf import name_chapter
+from app.ui.tabs.shelf import name_chapter, name_file
 from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at
@@ -201,4 +201,17 @@ def test_pictures_alone_are_told_to_be_no_chapters(desk: Desk) -> None:
 
 def test_a_chapter_is_named_by_its_first_line() -> None:
     assert name_chapter("\n[S1] The Ferry \n\nIt rained.") == "The Ferry"
-    assert name_chapter("## " + "long " * 40) == ("long " * 40)[:80]
+    assert name_chapter("## " + "long " * 40) == ("long " * 40).strip(), "whole"
+    assert name_chapter("long " * 400) == ("long " * 60).strip() and name_chapter("長" * 400) == "長" * 300
+
+
+def test_a_long_title_is_whole_in_the_file_and_cut_after_a_word_in_its_name(desk: Desk, tmp_path: Path) -> None:
+    line = "Where we stood that morning, and what we could see of the boats and of the harbour from up there."
+    spoken = keep_creation(desk, SpeechRequest(f"{line}\nIt was cold.", cast=(Actor("Anna"), Actor("Ben"))), "a.wav")
+    picture = keep_creation(desk, PictureRequest("a boat"), "b.png")
+    exported = page_of(desk).get("/hearth/export", params={"mp3": "1", "ids": f"{picture.id},{spoken.id}"})
+    (tmp_path / "x.mp3").write_bytes(exported.content)
+    with soundfile.SoundFile(tmp_path / "x.mp3") as file:
+        assert (file.title, file.artist) == (line, "Anna, Ben")
+    assert name_file(Path("a.mp3"), line, ".mp3") == "Where we stood that morning, and what we could see of the boats and of the.mp3"
+    assert name_file(Path("a.mp3"), "x" * 90, ".mp3") == "x" * 80 + ".mp3" and name_file(Path("a.mp3"), "", ".mp3") == "a.mp3"

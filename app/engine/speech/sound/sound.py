@@ -28,7 +28,8 @@ from app.base.regular_file import open_regular
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import strip_paths
-from app.engine.models.catalog import list_credits
+from app.engine.jobs.request import name_voice
+from app.engine.models.catalog import BY_ID, list_credits
 from app.engine.speech.sound.convert_sound import convert
 
 Samples = NDArray[np.float32]
@@ -199,15 +200,22 @@ def open_writer(
     file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
     if coding != "wav" and (tag := _make_tag(settings, coding)):
         file.software, file.comment = "Hearth", tag
-    if coding != "wav" and (credit := list_credits(settings)):
-        file.artist = credit  # which every format has, unlike a copyright
-    elif chapter is not None and chapter.author:
-        file.artist = chapter.author
+    if coding != "wav" and (artist := name_artist(settings, chapter.author if chapter is not None else "")):
+        file.artist = artist  # which every format has, unlike a copyright
     if coding != "wav" and title:
         file.title = title
     if chapter is not None:
         file.album, file.tracknumber = chapter.book, str(chapter.number)
     return file
+
+
+def name_artist(settings: dict[str, Any], author: str = "") -> str:
+    """Name the author, else who speaks, and whom a licence credits; where that is nobody, the model."""
+    cast, voice, model = (settings.get(each) for each in ("cast", "voice", "model"))
+    names = [str(each.get("name", "")) for each in (cast if isinstance(cast, list | tuple) else ()) if isinstance(each, dict)]
+    own = name_voice(str(voice.get("path", ""))) if isinstance(voice, dict) else ""
+    told = ", ".join(filter(None, (author or ", ".join(names) or own, list_credits(settings))))
+    return told or (BY_ID[model].title if isinstance(model, str) and model in BY_ID else "")
 
 
 def write_samples(file: soundfile.SoundFile, samples: Samples) -> None:
@@ -232,12 +240,12 @@ def _make_tag(settings: dict[str, Any], coding: str) -> str:
 
 
 def tag_wav(path: Path, settings: dict[str, Any], title: str = "") -> None:
-    """Append the settings to a closed file as the comment that players show, who is to be credited, and a title (LIST INFO ICMT, IART, INAM)."""
+    """Append the settings to a closed file as the comment that players show, who speaks, and a title (LIST INFO ICMT, IART, INAM)."""
     body = b"INFO" + _make_entry(b"ICMT", _make_tag(settings, "wav"))
     if title:
         body += _make_entry(b"INAM", title)
-    if credit := list_credits(settings):
-        body += _make_entry(b"IART", credit)
+    if artist := name_artist(settings):
+        body += _make_entry(b"IART", artist)
     with path.open("r+b") as file:
         file.seek(0, os.SEEK_END)
         file.write(b"\0" * (file.tell() % 2) + b"LIST" + struct.pack("<I", len(body)) + body)

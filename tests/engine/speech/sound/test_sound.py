@@ -14,7 +14,7 @@ import soundfile
 
 from app.base import paths
 from app.base.trouble import Trouble
-from app.engine.jobs.request import Actor, SpeechRequest, from_json, to_json
+from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt, from_json, to_json
 from app.engine.kinds import KINDS
 from app.engine.models.catalog import BY_ID
 from app.engine.speech.sound import join_sound, sound
@@ -59,11 +59,20 @@ def test_every_format_keeps_sound_and_settings(tmp_path: Path, coding: str, rate
 
 @pytest.mark.parametrize("coding", sound.CODINGS)
 def test_every_format_says_whom_a_licence_credits(tmp_path: Path, coding: str) -> None:
-    for model, credit in (("pocket-tts", BY_ID["pocket-tts"].credit), ("dia-1.6b", ""), (str(tmp_path / "mine"), "")):
-        target, settings = tmp_path / f"out.{coding}", to_json(SpeechRequest("[S1] Hello.", model))
+    """Behind who speaks: the cast, else a voice that has a name; where there is nobody, the model is the artist."""
+    credit, saved = BY_ID["pocket-tts"].credit, VoicePrompt("/home/voices/anna.ogg", "Hello.")
+    assert "Kyutai, CC BY 4.0" in credit
+    for model, voice, names, artist in (
+        ("pocket-tts", None, (), credit),
+        ("pocket-tts", None, ("Anna", "Ben"), f"Anna, Ben, {credit}"),
+        ("dia-1.6b", saved, (), "Anna"),
+        ("dia-1.6b", VoicePrompt("/home/mine.wav", "Hello."), (), BY_ID["dia-1.6b"].title),
+        (str(tmp_path / "mine"), None, (), ""),
+    ):
+        target, settings = tmp_path / f"out.{coding}", to_json(SpeechRequest("[S1] Hello.", model, voice, cast=tuple(map(Actor, names))))
         join_sound.join([Segment(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), settings)
         with soundfile.SoundFile(target) as file:
-            assert file.artist == credit and (not credit or "Kyutai, CC BY 4.0" in credit)
+            assert file.artist == artist
         assert (sound.read_settings(target) or {})["text"] == "[S1] Hello."
 
 
