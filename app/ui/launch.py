@@ -239,6 +239,8 @@ def look_until_left(desk: Desk) -> None:
             backups.make_daily_backup(desk.keeper.home)
             desk.upkeep.look_if_due()
             looked_s = time.monotonic()
+    with suppress(Trouble, OSError, sqlite3.Error):
+        desk.notifying.close()
 
 
 def start_server(

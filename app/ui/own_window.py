@@ -207,6 +207,8 @@ class OwnWindow:
                 self._note_closed(told["closed"])
         late.cancel()
         code = process.wait()
+        if self._desk is not None:
+            self._desk.notifying.note_left()
         with self._lock:
             if self._process is process:
                 self._process = None

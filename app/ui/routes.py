@@ -200,6 +200,7 @@ def routes(desk: Desk) -> list[Route]:
 def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
+        desk.notifying.note_page()
         return JSONResponse(owner_view(desk, person, spoken, with_charts=asked.charts is not None))
     return JSONResponse(guest_view(desk, person, spoken))
 

@@ -130,10 +130,12 @@ def test_help_for_another_computer_counts(stage: Stage) -> None:
     stage.open()
     until(lambda: {"title": "Hearth", "badge": "", "busy": True} in stage.said())
     assert str(stage.own.describe_work()[0]) == "This computer helps another one."
+    stage.desk.notifying.note_page()
     stage.own.answer("background")
     until(stage.is_gone)
     stage.pass_looks()
     assert not stage.desk.leaving.is_set(), "it goes on without its window"
+    assert not stage.desk.notifying.has_page
     stage.desk.others.lending = None
     until(stage.desk.leaving.is_set)
 

@@ -155,6 +155,7 @@ TOPICS: Final = (
     Topic("notify", say_to_all("help.notify", "When it is done: a chime, a notification, your phone"), (
         say_to_all("help.notify.chime",
             "♪ at the top chimes when a job is done. While you look at something else, a notification says so, where the browser or the system allows it."),
+        say("help.notify.closed", "Where ♪ is on and no page of Hearth is open, as with its window closed, the system's notification says so."),
         say("help.notify.phone",
             "After work of more than a minute Hearth can write to your phone: on the Machine tab, enter the address of a topic of ntfy, whose free app shows "
             "it, or of a webhook. “Send a test” tries it."),

@@ -100,6 +100,7 @@ ROUTES: Final = (
     Address("hearth/pause/{act}", "POST", ("until", "when", "begin", "end")),
     Address("hearth/notify"),
     Address("hearth/notify/show", "POST", ("job",)),
+    Address("hearth/notify/left", "POST"),
     Address("hearth/notify/{act}", "POST", ("address", "kind", "titles")),
     Address("hearth/listen/{act}", "POST"),
     Address("hearth/edit/{act}", "POST", ("text", "cast", "says", "part", "words", "seconds", "take")),
@@ -160,7 +161,7 @@ ROUTES: Final = (
 DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "hearth/queue/{job}/{act}": ("remove", "stop", "up", "go-on", "let-go"),
     "hearth/pause/{act}": ("hold", "resume", "plan", "wait", "go-on-battery"),
-    "hearth/notify/{act}": ("keep", "forget", "try"),
+    "hearth/notify/{act}": ("keep", "forget", "try", "chime", "no-chime"),
     "hearth/listen/{act}": ("listen", "mend", "words", "stop"),
     "hearth/edit/{act}": ("line", "words", "up", "down", "pause", "speak", "take", "back", "script"),
     "hearth/engine/{act}": ("again", "repair"),

@@ -1,4 +1,5 @@
-"""Tell the owner's phone that the work is done, through an address of their own: ntfy's or a webhook's. Nothing is sent until one is set."""
+"""Tell the owner that the work is done: their phone, through an address of their own (ntfy's or a webhook's) once one is set, and the system where no page
+is there to do so."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -20,15 +22,22 @@ from app.base.trouble import Trouble
 from app.engine.jobs.events import Event, Failed, Finished
 from app.engine.jobs.owners import OWNER
 from app.ui.state.settings_schema import PhoneKind, PhoneValues
+from app.ui.state.system_notice import show_notice
 
 if TYPE_CHECKING:
     from app.engine.keeper.keeper import Keeper
     from app.ui.state.settings import Settings
 
 SAVED: Final = "phone"
+CHIME: Final = "chime"
+"""The settings hold under it whether the owner wants to hear that it is done: the pages chime, and without a page the system tells."""
+LOOKS_S: Final = 90.0
+"""A page asks how things are oftener than this, also one in a background tab, which browsers let ask once a minute."""
 LONG_S: Final = 60.0
 """Shorter work is waited for at the screen."""
 WAIT_S: Final = 10.0
+CLOSES_S: Final = 6.0
+"""The end of Hearth waits so long for what is being told."""
 ADDRESS_MOST: Final = 500
 TITLES_MOST, TITLE_LETTERS = 3, 80
 _log = logging.getLogger("hearth")
@@ -86,6 +95,9 @@ class Notifying:
     clock: Callable[[], float] = time.monotonic
     _ended: queue.SimpleQueue[tuple[str, Event]] = field(default_factory=queue.SimpleQueue)
     _begun_s: float | None = None
+    _watched_s: float | None = None
+    """A page of the owner's was last there then."""
+    _telling: list[threading.Thread] = field(default_factory=list)
 
     def listen(self) -> None:
         """Hear of ends from now on."""
@@ -109,17 +121,47 @@ class Notifying:
         address = check_address(self.phone.get("address", ""))
         send(address, self.phone.get("kind", "ntfy"), _word(say("notify.test", "This is how Hearth tells you that it is done.")))
 
+    def let_chime(self, wanted: bool) -> None:
+        self.settings.put({CHIME: wanted})
+
+    def note_page(self) -> None:
+        """Know that a page of the owner's is there, which tells by itself what ends."""
+        self._watched_s = self.clock()
+
+    def note_left(self) -> None:
+        """Know that a page of the owner's was closed. If another is there, it asks again soon."""
+        self._watched_s = None
+
+    @property
+    def has_page(self) -> bool:
+        return self._watched_s is not None and self.clock() - self._watched_s <= LOOKS_S
+
     def look(self) -> None:
-        """Tell the phone if long work has just ended."""
+        """If work has just ended: tell the system where no page does, and the phone if it was long."""
         if self.keeper.journal.has_live():
             self._begun_s = self.clock() if self._begun_s is None else self._begun_s
             return
         lasted_s = self.clock() - self._begun_s if self._begun_s is not None else 0.0
         self._begun_s, ended = None, self._take_ended()
+        if not ended:
+            return
+        if self.settings.get(CHIME) and not self.has_page:
+            self._tell(show_notice, self.count_ends(ended), find_picture(ended))
         address = self.phone.get("address")
-        if ended and address and lasted_s >= LONG_S:
-            words = self.word_ends(ended)
-            threading.Thread(target=self._send, args=(address, self.phone.get("kind", "ntfy"), words), daemon=True).start()
+        if address and lasted_s >= LONG_S:
+            self._tell(self._send, address, self.phone.get("kind", "ntfy"), self.word_ends(ended))
+
+    def _tell(self, how: Callable[..., object], *told: object) -> None:
+        thread = threading.Thread(target=how, args=told, name="tell that it is done", daemon=True)
+        self._telling = [*filter(threading.Thread.is_alive, self._telling), thread]
+        thread.start()
+
+    def close(self) -> None:
+        """Tell what has ended since the last look, and see it off: Hearth ends with its work if its window was closed."""
+        self.look()
+        end_s = time.monotonic() + CLOSES_S
+        for each in self._telling:
+            each.join(max(0.0, end_s - time.monotonic()))
 
     def _take_ended(self) -> list[tuple[str, Event]]:
         """Return the owner's jobs that ended by themselves since the last look."""
@@ -131,15 +173,19 @@ class Notifying:
                 ended.append((job, end))
         return ended
 
-    def word_ends(self, ended: list[tuple[str, Event]]) -> str:
-        """Say how many jobs are done and how many failed; what they were only where that is wished."""
+    def count_ends(self, ended: list[tuple[str, Event]]) -> str:
+        """Say how many jobs are done and how many failed."""
         failed = sum(isinstance(end, Failed) for _, end in ended)
         done = len(ended) - failed
         told = [
             *([say("notify.done", "{count} {count:job is|jobs are} done.", count=done)] if done else []),
             *([say("notify.failed", "{count} {count:job|jobs} failed.", count=failed)] if failed else []),
         ]
-        lines = [join_sentences(map(_word, told))]
+        return join_sentences(map(_word, told))
+
+    def word_ends(self, ended: list[tuple[str, Event]]) -> str:
+        """Say of the ends what the phone is told; what the jobs were only where that is wished."""
+        lines = [self.count_ends(ended)]
         if self.phone.get("titles"):
             jobs = (self.keeper.journal.find(job) for job, _ in ended[:TITLES_MOST])
             lines += [" ".join(each.request.words.split())[:TITLE_LETTERS] for each in jobs if each is not None]
@@ -151,6 +197,12 @@ class Notifying:
         except Trouble as trouble:
             _log.warning("%s", trouble)
             notices.tell(trouble.sentence)
+
+
+def find_picture(ended: list[tuple[str, Event]]) -> Path | None:
+    """Return the last picture that was made."""
+    made = [Path(file) for _, end in ended if isinstance(end, Finished) for file in end.files if file.endswith(".png")]
+    return made[-1] if made else None
 
 
 def _word(sentence: Sentence) -> str:

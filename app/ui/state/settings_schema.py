@@ -189,6 +189,8 @@ class SettingsValues(TypedDict, total=False):
     assistants: bool
     """True: assistants (MCP) are let in at the next start."""
     phone: PhoneValues
+    chime: bool
+    """True: the owner wants to be told when a job is done, also without a page: `notifying.CHIME`."""
     window: WindowValues
 
 

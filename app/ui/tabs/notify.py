@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -22,10 +19,7 @@ from app.ui.state.json_routes import act_route, owner_route
 from app.ui.state.notifying import ADDRESS_MOST, mask
 from app.ui.state.person import OWNER
 from app.ui.state.settings_schema import PhoneKind
-
-WAIT_S: Final = 5.0
-MAC: Final = ("osascript", "-e", "on run argv", "-e", "display notification (item 1 of argv) with title (item 2 of argv)", "-e", "end run")
-NAME: Final = "Hearth"
+from app.ui.state.system_notice import show_notice
 
 
 class NotifyAsked(Asked):
@@ -42,6 +36,8 @@ class EndAsked(Asked):
 ACTIONS: Final[dict[str, Callable[[Desk, NotifyAsked], None]]] = {
     "keep": lambda desk, asked: desk.notifying.keep(asked.address[: ADDRESS_MOST + 1], asked.kind, asked.titles),
     "forget": lambda desk, asked: desk.notifying.forget(),
+    "chime": lambda desk, asked: desk.notifying.let_chime(True),
+    "no-chime": lambda desk, asked: desk.notifying.let_chime(False),
     "try": lambda desk, asked: desk.notifying.try_it(),
 }
 
@@ -50,6 +46,7 @@ def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/notify", send_card),
         owner_route(desk, "/hearth/notify/show", show_end, ["POST"], EndAsked),
+        owner_route(desk, "/hearth/notify/left", note_left, ["POST"]),
         act_route(desk, "/hearth/notify/{act}", ACTIONS, NotifyAsked, send_card),
     ]
 
@@ -63,6 +60,11 @@ def card_view(desk: Desk) -> PhoneView:
     return {"address": mask(phone.get("address", "")), "kind": phone.get("kind", "ntfy"), "titles": bool(phone.get("titles"))}
 
 
+def note_left(desk: Desk, request: Request) -> Response:
+    desk.notifying.note_left()
+    return JSONResponse({})
+
+
 def show_end(desk: Desk, request: Request, asked: EndAsked) -> Response:
     """Let the system say that a job of the owner's is done, with its picture where the system shows one."""
     if not desk.jobs.owns(asked.job, OWNER):
@@ -71,22 +73,3 @@ def show_end(desk: Desk, request: Request, asked: EndAsked) -> Response:
     made = [Path(file) for file in end.files if file.endswith(".png")] if isinstance(end, Finished) else []
     show_notice(text("chime.done", "Done.", language(request)), made[0] if made else None)
     return JSONResponse({})
-
-
-def write_command(words: str, picture: Path | None) -> tuple[str, ...]:
-    """Return the command that shows it; nothing where there is none. Words are arguments of their own, and no program. macOS shows no picture of ours."""
-    if sys.platform == "darwin":
-        return (*MAC, words, NAME)
-    if sys.platform == "win32" or shutil.which("notify-send") is None:
-        return ()
-    icon = ("-i", str(picture)) if picture is not None else ()
-    return ("notify-send", "-a", NAME, *icon, "--", NAME, words)
-
-
-def show_notice(words: str, picture: Path | None = None) -> bool:
-    """Show a notification; return False where the system shows none."""
-    command = write_command(words, picture)
-    try:
-        return bool(command) and subprocess.run(command, capture_output=True, timeout=WAIT_S).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        return False

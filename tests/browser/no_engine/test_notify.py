@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.ui.state.desk import Desk
+from tests.support.waiting import until
 from tests.support.window import go, needs_chromium
 
 pytest_plugins = ["tests.support.window"]
@@ -61,3 +62,17 @@ MADE = {"url": "hearth/static/icon-180.png", "id": 1, "name": "made.png", "text"
 def test_the_pages_own_notification_shows_the_picture(page: Page, kind: str, icon: str) -> None:
     go(page, "paint")
     assert page.evaluate(ENDS, [kind, [MADE]]) == [["Hearth", "Done.", icon]]
+
+
+def test_hearth_knows_whether_a_page_tells_and_whether_that_is_wished(page: Page, opened: tuple[Desk, str]) -> None:
+    """With the window closed nothing told that the work was done: the wish was the page's own."""
+    desk = opened[0]
+    chime = page.locator('[data-h-act="chime"]')
+    chime.click()
+    until(lambda: desk.settings.get("chime") is True)
+    expect(chime).to_have_attribute("aria-pressed", "true")
+    chime.click()
+    until(lambda: desk.settings.get("chime") is False)
+    until(lambda: desk.notifying.has_page)
+    page.goto("about:blank")
+    until(lambda: not desk.notifying.has_page)

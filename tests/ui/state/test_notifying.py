@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -21,11 +22,14 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed, Finished, Stopped
 from app.engine.jobs.request import SpeechRequest
+from app.ui import launch
+from app.ui.state import notifying
 from app.ui.state.desk import Desk
-from app.ui.state.notifying import LONG_S, Notifying, check_address, mask
+from app.ui.state.notifying import LONG_S, LOOKS_S, Notifying, check_address, mask
 from app.ui.state.person import KEY, OWNER, Person
+from app.ui.state.system_notice import show_notice, write_command
 from app.ui.tabs import notify
-from tests.support.guests import desk_at
+from tests.support.guests import desk_at, page_of
 from tests.support.waiting import until
 
 DONE = Finished((), 1.0, 1.0, "frames", 0)
@@ -113,6 +117,46 @@ def test_a_webhook_gets_json_with_titles_only_where_they_are_wished(desk: Desk, 
     assert sent["text"] == sent["content"] == "1 job is done. 1 job failed.\n[S1] Secret words 0.\n[S1] Secret words 1."
 
 
+def test_without_a_page_the_system_tells_where_that_is_wished(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = list[tuple[str, Path | None]]()
+    monkeypatch.setattr(notifying, "show_notice", lambda words, picture: shown.append((words, picture)))
+
+    def tells(*ends: Finished, owner: str = OWNER.name, lasts_s: float = 1.0) -> list[tuple[str, Path | None]]:
+        shown.clear()
+        work(desk, *ends, lasts_s=lasts_s, owner=owner).close()
+        return shown
+
+    assert not tells(DONE), "it is not wished"
+    desk.notifying.let_chime(True)
+    assert tells(DONE, replace(DONE, files=("a.png",))) == [("2 jobs are done.", Path("a.png"))]
+    assert not tells(DONE, owner="guest")
+    page_of(desk, Person("guest", False)).get("/hearth/live")
+    assert tells(DONE) == [("1 job is done.", None)]
+    page_of(desk, OWNER).get("/hearth/live")
+    assert not tells(DONE), "the page does"
+    desk.notifying.note_left()
+    assert tells(DONE) == [("1 job is done.", None)]
+    desk.notifying.clock = lambda: 0.0
+    desk.notifying.note_page()
+    assert tells(DONE, lasts_s=LOOKS_S + 1) == [("1 job is done.", None)], "it went without a word"
+    desk.notifying.let_chime(False)
+    assert not tells(DONE)
+
+
+def test_what_ended_in_the_last_moment_is_told_before_hearth_ends(desk: Desk, receiver: Receiver) -> None:
+    """Its window was closed: it ends as soon as its work has, between two looks."""
+    desk.notifying.keep(f"{receiver.address}/topic", "ntfy", False)
+    desk.notifying.clock = lambda: 0.0
+    job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), OWNER.name)
+    desk.notifying.look()
+    desk.notifying.clock = lambda: LONG_S
+    desk.keeper.journal.withdraw(job.id)
+    desk.keeper.board.post(job.id, DONE)
+    desk.leaving.set()
+    launch.look_until_left(desk)
+    assert receiver.came == [("/topic", "Hearth", b"1 job is done.")]
+
+
 def test_what_goes_wrong_is_told_without_the_secret(desk: Desk, receiver: Receiver) -> None:
     for path, words in (("/no", "answered 403"), ("/moved", "answered 302")):
         desk.notifying.keep(receiver.address + path, "ntfy", False)
@@ -146,11 +190,14 @@ def test_addresses_are_checked_and_masked() -> None:
 def test_words_of_a_notice_are_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert notify.write_command('"; rm', tmp_path)[-4:] == (str(tmp_path), "--", "Hearth", '"; rm')
+    assert write_command('"; rm', tmp_path)[-4:] == (str(tmp_path), "--", "Hearth", '"; rm')
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert notify.write_command('"; rm', None)[-2:] == ('"; rm', "Hearth")
+    assert write_command('"; rm', None)[-2:] == ('"; rm', "Hearth")
     monkeypatch.setattr(sys, "platform", "win32")
-    assert notify.write_command("Done.", None) == () and not notify.show_notice("Done.")
+    assert write_command('"; rm', None) == write_command("Done.", None), "PowerShell reads them from a variable"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert write_command("Done.", None) == () and not show_notice("Done.")
 
 
 def test_only_the_owner_reaches_it_and_never_sees_the_whole_address(desk: Desk) -> None:

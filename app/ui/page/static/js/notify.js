@@ -3,6 +3,9 @@ import { makeButton, onPage, text } from "./elements.js";
 import { area, ask, live, post } from "./hearth.js";
 import { t } from "./words.js";
 
+/** @param {string} what */
+const deed = (what, given = {}) => post(`hearth/notify/${what}`, given);
+
 // Both of the page's are off by default.
 const wished = () => localStorage.getItem("hearth_chime") === "on";
 /** @type {Record<string, string>} */
@@ -18,8 +21,12 @@ onPage("click", (event) => {
       chime();
       window.Notification?.requestPermission();
     }
+    const on = wished();
+    if (live.state?.charts) deed(on ? "chime" : "no-chime");
   }
 });
+// Without a page the server tells, by the system's notification: it has to know that this one goes.
+addEventListener("pagehide", () => live.state?.charts && post("hearth/notify/left", {}, { keepalive: true }).catch(() => {}));
 area('[data-h-act="chime"]', (button) => {
   button.setAttribute("aria-pressed", wished());
   button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
@@ -71,7 +78,7 @@ const forms = { ntfy: () => "ntfy", webhook: () => t("notify.webhook", "Webhook 
 
 /** @param {"keep" | "try" | "forget"} what @param {object} given @param {HTMLElement} element */
 async function act(what, given, element) {
-  const mine = ++turn, field = element.querySelector("form input"), written = field.value, answer = await post(`hearth/notify/${what}`, given).catch(() => null);
+  const mine = ++turn, field = element.querySelector("form input"), written = field.value, answer = await deed(what, given).catch(() => null);
   const said = (await answer?.json().catch(() => null)) ?? { trouble: t("machines.silent", "Hearth did not respond.") };
   if (what === "keep" && !said.trouble && field.value === written) field.value = "";
   if (mine !== turn && !(what === "keep" && said.trouble)) return !said.trouble; // a test takes seconds: what was pressed meanwhile counts
