@@ -19,7 +19,7 @@ from app.base import other_disk
 from app.base.disk_faults import word_fault
 from app.base.other_disk import MOVED, CancelledError, find_target, is_away
 from app.base.paths import Home
-from app.base.sentence import Sentence, Value, say
+from app.base.sentence import Sentence, Value, say, shorten_list
 from app.base.trouble import Trouble
 from app.engine.jobs.creation import BIN
 from app.engine.models import on_disk
@@ -31,6 +31,10 @@ from app.engine.models.swin2sr import find_row
 UNUSED_S: Final = 182 * 86_400.0
 DOUBLE_BYTES: Final = 1_000_000
 """Smaller files are not compared."""
+SELDOM_BYTES: Final = 10_000_000
+"""Of less than this, nothing is said."""
+USED_AS_FILES: Final = ("loras", "enlargers", "controlnet", "ipadapter", "voices")
+"""What lies in these rows' folders is used file by file."""
 BLOCK_BYTES: Final = 1 << 20
 HUB_FOLDERS: Final = ("models--*", "datasets--*", "spaces--*")
 
@@ -130,14 +134,11 @@ def _list_models(home: Home, models: Iterable[Model]) -> Iterator[Use]:
 
 
 def _list_own(home: Home) -> Iterator[Use]:
-    loras, seldom = list(_list_files(home.loras)), 0
-    used = read_loras_used(home)
-    seldom = sum(facts.st_size for path, facts in loras if time.time() - max(used.get(str(path), 0.0), facts.st_mtime) > UNUSED_S)
     shelf, in_bin = other_disk.measure(home.creations), other_disk.measure(home.creations / BIN)
     rows = (
         ("creations", say("disk.creations", "The shelf"), say("disk.creations-why", "Your pictures and recordings."), home.creations, shelf - in_bin),
         ("bin", say("disk.bin", "The shelf's bin"), say("disk.bin-why", "Deleted creations, until the bin is emptied."), home.creations / BIN, in_bin),
-        ("loras", say("disk.loras", "LoRAs and embeddings"), _word_seldom(seldom), home.loras, None),
+        ("loras", say("disk.loras", "LoRAs and embeddings"), say("disk.yours", "You put them there."), home.loras, None),
         ("enlargers", say("disk.enlargers", "Enlargers"), say("disk.yours", "You put them there."), home.enlargers, None),
         ("controlnet", say("disk.controls", "Control models"), say("disk.yours", "You put them there."), home.controls, None),
         ("ipadapter", say("disk.adapters", "IP-Adapters"), say("disk.yours", "You put them there."), home.adapters, None),
@@ -149,21 +150,38 @@ def _list_own(home: Home) -> Iterator[Use]:
         ("logs", say("disk.logs", "Logs"), say("disk.logs-why", "What a report of a fault is made of. They do not grow on."), home.logs, None),
     )  # fmt: skip
     movable = {"creations", "loras", "enlargers", "controlnet", "ipadapter"}
+    used = read_last_use(home) | _ask(home, FILES_USED)
     for name, title, why, folder, size in rows:
-        yield Use(name, title, why, other_disk.measure(folder) if size is None else size, folder, name in movable)
+        files = _date_files(folder, used) if name in USED_AS_FILES else []
+        meaning, newest = _word_seldom(why, files), max((at for _, at, _ in files), default=None)
+        yield Use(name, title, meaning, other_disk.measure(folder) if size is None else size, folder, name in movable, used_s=newest)
     damaged = [each for each in home.root.glob("*.damaged") if each.is_file() or each.is_dir()]
     why = say("disk.damaged-why", "Put aside because Hearth could not read it. What could be saved of it is in use again.")
     size = sum(other_disk.measure(each) if each.is_dir() else each.stat().st_size for each in damaged)
     yield Use("damaged", say("disk.damaged", "Damaged files"), why, size, home.root)
 
 
-def _word_seldom(seldom_bytes: int) -> Sentence:
-    if seldom_bytes < DOUBLE_BYTES:
-        return say("disk.yours", "You put them there.")
+def _date_files(folder: Path, used: Mapping[str, float]) -> list[tuple[Path, float, int]]:
+    """Return each file of a folder with when it was last used, or came, and its bytes. A task leaves the name of what it used, a job the path."""
+    found = []
+    for path, facts in _list_files(folder):
+        names = (path.name, *(str(each) for each in (path, *path.parents) if each.is_relative_to(folder)))
+        found.append((path, max(facts.st_mtime, *(used.get(each, 0.0) for each in names)), facts.st_size))
+    return found
+
+
+def _word_seldom(why: Sentence, files: list[tuple[Path, float, int]]) -> Sentence:
+    """Say of files that were put there which were not used for long, the largest first; nothing of what is small."""
+    seldom = sorted(((size, path.name) for path, at, size in files if time.time() - at > UNUSED_S), reverse=True)
+    seldom_bytes = sum(size for size, _ in seldom)
+    if seldom_bytes < SELDOM_BYTES:
+        return why
     return say(
-        "disk.loras-unused",
-        "You put them there. {size} GB of them made no picture of the shelf for half a year.",
+        "disk.files-unused",
+        "{why} {size} GB of them were not used for half a year: {files}.",
+        why=why,
         size=round(seldom_bytes / 1e9, 2),
+        files=shorten_list([name for _, name in seldom], 3),
     )
 
 
@@ -202,9 +220,15 @@ GUIDES_USED: Final = f"""{ASKED} SELECT json_extract(request, '$.guide_as') AS w
     WHERE json_extract(request, '$.guide') IS NOT NULL GROUP BY way"""
 ENLARGERS_USED: Final = f"""{ASKED} SELECT json_extract(request, '$.enlarger') AS folder, MAX(at) FROM asked
     WHERE json_extract(request, '$.upscale') > 1 GROUP BY folder"""
-LORAS_USED: Final = """SELECT json_extract(lora.value, '$.path') AS file, MAX(created_s)
-    FROM creations, json_each(CASE WHEN json_valid(request) THEN request ELSE '{}' END, '$.loras') AS lora
-    WHERE lora.type='object' GROUP BY file"""
+FILES_USED: Final = f"""{ASKED} SELECT file, MAX(at) FROM (
+    SELECT json_extract(lora.value, '$.path') AS file, at FROM asked, json_each(request, '$.loras') AS lora WHERE lora.type='object'
+    UNION ALL SELECT json_extract(request, '$.enlarger'), at FROM asked WHERE json_extract(request, '$.upscale') > 1
+    UNION ALL SELECT json_extract(request, '$.control'), at FROM asked WHERE json_extract(request, '$.guide') IS NOT NULL
+    UNION ALL SELECT json_extract(request, '$.adapter'), at FROM asked WHERE json_extract(request, '$.reference') IS NOT NULL
+    UNION ALL SELECT json_extract(request, '$.voice.path'), at FROM asked
+    UNION ALL SELECT json_extract(actor.value, '$.voice.path'), at FROM asked, json_each(request, '$.cast') AS actor WHERE actor.type='object'
+) WHERE typeof(file)='text' GROUP BY file"""
+"""What the owner keeps as files is used by their paths."""
 
 
 def read_last_use(home: Home) -> dict[str, float]:
@@ -225,10 +249,6 @@ def mark_used(home: Home, model: str) -> None:
     with suppress(OSError):
         home.used.mkdir(exist_ok=True)
         (home.used / model).touch()
-
-
-def read_loras_used(home: Home) -> dict[str, float]:
-    return _ask(home, LORAS_USED)
 
 
 def _ask(home: Home, query: str) -> dict[str, float]:

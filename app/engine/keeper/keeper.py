@@ -170,8 +170,9 @@ class Keeper:
         id_ = new_task_id()
         if isinstance(task, Hear | Pick | Describe):
             mark_used(self.home, task.model)
-        elif isinstance(task, Enlarge) and (row := find_row(task.enlarger)) is not None:
-            mark_used(self.home, row.id)
+        elif isinstance(task, Enlarge):
+            row = find_row(task.enlarger)
+            mark_used(self.home, row.id if row is not None else Path(task.enlarger).name)
         self.board.open(id_)
         self._queue.add_task(id_, task)
         self._loop.wake()

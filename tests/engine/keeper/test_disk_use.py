@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ import pytest
 from app.__main__ import main
 from app.base.other_disk import move
 from app.base.paths import Home, home
+from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Finished
 from app.engine.jobs.owners import OWNER
-from app.engine.jobs.request import Actor, PictureRequest, SpeechRequest
+from app.engine.jobs.request import Actor, Lora, PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Search
 from app.engine.jobs.tasks import Describe, Enlarge, Hear, Pick
 from app.engine.keeper import disk_use
@@ -106,6 +108,40 @@ def test_what_a_cast_a_guide_and_tasks_used_is_not_called_unused(tmp_path: Path)
         *(row.id for row in SWIN2SR),
     }
     assert set(used) <= {*BY_ID, "starter-voice", "starter-painter"} and "" not in used
+
+
+def test_of_what_is_used_file_by_file_the_unused_is_named(tmp_path: Path) -> None:
+    place = make_home(tmp_path, pictures=0, jobs=0)
+    folders = {
+        "loras": place.loras,
+        "enlargers": place.enlargers,
+        "controlnet": place.controls,
+        "ipadapter": place.adapters,
+        "voices": place.voices,
+    }
+
+    def seldom() -> dict[str, bool]:
+        return {name: f"{name}.used" in str(named(place, name).why) for name in folders}
+
+    for name, folder in folders.items():
+        folder.mkdir(exist_ok=True)
+        for file in (folder / f"{name}.used", folder / f"{name}.never"):
+            file.write_bytes(bytes(disk_use.SELDOM_BYTES))
+            os.utime(file, (LONG_AGO, LONG_AGO))
+        assert named(place, name).unused and f"not used for half a year: {name}.used, {name}.never" in str(named(place, name).why)
+    path = {name: str(folder / f"{name}.used") for name, folder in folders.items()}
+    voice = VoicePrompt(path["voices"], "Hi.")
+    picture = PictureRequest("a ball", "sdxl", loras=(Lora(path["loras"]),), upscale=2, enlarger=path["enlargers"])
+    with closing(Idle(place)) as keeper:
+        for request in (
+            replace(picture, guide="g.png", control=path["controlnet"], reference="r.png", adapter=path["ipadapter"]),
+            SpeechRequest("[Anna] Hi.", "dia", cast=(Actor("Anna", voice=voice),)),
+        ):
+            keeper.journal.queue(request, Choice(), OWNER)
+        assert seldom() == dict.fromkeys(folders, False)
+        assert all(f": {name}.never." in str(named(place, name).why) and not named(place, name).unused for name in folders)
+        keeper.start_task(Enlarge("p.png", 4, str(place.enlargers / "enlargers.never")))
+    assert named(place, "enlargers").why == say("disk.yours", "You put them there."), "a task used it"
 
 
 def test_doubles_are_found_by_all_they_hold_and_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
