@@ -24,6 +24,8 @@ from app.base.trouble import DiskFull, Trouble
 COPYING, WHOLE, LEFT = "copying", "whole", "left"
 """A hidden name beside a folder ends so: that of a copy that a process makes, one that is whole and checked, and what was copied and is now
 deleted."""
+HERE: Final = "here"
+"""A link that is to replace another has a hidden name that ends so."""
 MOVED: Final = "Hearth"
 """On another disk, a folder of this name holds what was moved there."""
 BLOCK_BYTES: Final = 1 << 22
@@ -62,7 +64,8 @@ def delete(folder: Path) -> None:
 def word_away(folder: Path) -> Sentence:
     return say(
         "disk.away",
-        "{folder} lies on another disk, at {target}, which is not connected. Connect it: nothing is lost, and all is there again at once.",
+        "{folder} lies on another disk, at {target}, which is not connected. Connect it: nothing is lost, and all is there again at once. If it is "
+        "connected at another place, say where, on the Machine tab under “The disk”.",
         folder=str(folder),
         target=str(find_target(folder) or folder),
     )
@@ -156,6 +159,39 @@ def bring_back(folder: Path, tell: Callable[[int], None] = lambda _: None, halt:
         mend(folder)
         raise _explain(target, folder, fault) from fault
     _pour(hidden(folder, LEFT), folder, copied)
+
+
+def point_to(folder: Path, place: Path) -> None:
+    """Let the link of a folder lead to where its disk is now: `place` is that disk, the folder itself, or one between them. Raise a Trouble where the
+    disk is connected, or the folder is not there."""
+    gone = find_target(folder)
+    if gone is None or not is_away(folder):
+        raise Trouble(say("disk.not-gone", "{folder} can be reached where it is.", folder=str(folder)))
+    parts = [part for part in gone.parts if part != gone.anchor]
+    ends = (place.joinpath(*parts[-length:]) for length in range(len(parts), 0, -1))
+    found = next((each for each in (*ends, *((place,) if place.name == gone.name else ())) if each.is_dir() and not _is_empty(each)), None)
+    if found is None:
+        raise Trouble(
+            say(
+                "disk.not-there",
+                "In {place} there is nothing that was in {target}. Choose the disk that it lies on now, or the folder {name} there.",
+                place=str(place),
+                target=str(gone),
+                name=gone.name,
+            )
+        )
+    link = hidden(folder, HERE)
+    if os.path.lexists(link):
+        _unlink(link)
+    try:
+        _link(found.absolute(), link)
+        if sys.platform == "win32":  # it puts nothing in the place of a junction
+            _unlink(folder)
+        link.replace(folder)
+    except OSError as fault:
+        if not os.path.lexists(folder):
+            _link(gone, folder)
+        raise _explain(folder, found, fault) from fault
 
 
 def mend(folder: Path) -> None:

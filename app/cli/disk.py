@@ -1,4 +1,4 @@
-"""hearth disk list | twice | move NAME FOLDER | back NAME"""
+"""hearth disk list | twice | move NAME FOLDER | back NAME | here NAME FOLDER"""
 
 from __future__ import annotations
 
@@ -82,7 +82,14 @@ def bring_back(home: Home, args: argparse.Namespace) -> None:
     print_answer(say("disk.moved", "{name} is moved.", name=use.title))
 
 
+def point_to(home: Home, args: argparse.Namespace) -> None:
+    use = find_use(home, BY_ID.values(), args.words[0])
+    other_disk.point_to(use.folder, Path(args.words[1]).expanduser().absolute())
+    print_answer(say("disk.found", "{name} is there again.", name=use.title))
+
+
 ACTIONS: Final[dict[str, tuple[Callable[[Home, argparse.Namespace], None], str]]] = {
     "list": (print_uses, ""), "twice": (print_doubles, ""), "move": (move, "NAME FOLDER"), "back": (bring_back, "NAME"),
+    "here": (point_to, "NAME FOLDER"),
 }  # fmt: skip
 """An action takes the words named beside it."""

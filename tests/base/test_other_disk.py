@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.base import other_disk, paths
-from app.base.other_disk import CancelledError, bring_back, find_target, hidden, is_away, measure, mend_all, move
+from app.base.other_disk import CancelledError, bring_back, find_target, hidden, is_away, measure, mend_all, move, point_to
 from app.base.trouble import DiskFull, Trouble
 from tests.support.killed_moves import FOLDER, TARGET, fill, read
 from tests.support.places import TOP
@@ -58,6 +58,26 @@ def test_an_unplugged_disk_is_said_and_forgets_nothing(both: tuple[Path, Path]) 
     mend_all(folder.parent)
     disk.with_name("in a drawer").rename(disk)
     assert not is_away(folder) and read(folder) == held
+
+
+@pytest.mark.parametrize("chosen", [".", "Hearth", "Hearth/creations"])
+def test_a_disk_that_came_back_at_another_place_is_pointed_to(tmp_path: Path, chosen: str) -> None:
+    home = paths.home(tmp_path / "home").create()
+    (home.creations / "a.png").write_bytes(b"a")
+    disk, now = tmp_path / "E", tmp_path / "F"
+    move(home.creations, disk / "Hearth/creations")
+    with pytest.raises(Trouble, match="can be reached where it is"):
+        point_to(home.creations, disk)
+    disk.rename(now)
+    (tmp_path / "G/Hearth/creations/empty").mkdir(parents=True)
+    for wrong in (tmp_path / "G", tmp_path / "nowhere", tmp_path):
+        with pytest.raises(Trouble, match="there is nothing that was in"):
+            point_to(home.creations, wrong)
+    assert find_target(home.creations) == disk / "Hearth/creations", "nothing changed"
+    point_to(home.creations, now / chosen)
+    assert find_target(home.creations) == now / "Hearth/creations" and (home.creations / "a.png").read_bytes() == b"a"
+    bring_back(home.creations)
+    assert [each.name for each in home.creations.iterdir()] == ["a.png"] and not [*home.root.glob(".*here")]
 
 
 def test_a_home_opens_while_a_disk_of_it_is_unplugged(tmp_path: Path) -> None:

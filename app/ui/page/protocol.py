@@ -235,7 +235,7 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "restart",
         "back",
     ),
-    "hearth/disk/{act}": ("look", "move", "back", "cancel", "one", "delete", "where"),
+    "hearth/disk/{act}": ("look", "move", "back", "here", "cancel", "one", "delete", "where"),
     "hearth/share/{act}": ("begin", "end", "send-away", "limits"),
 }
 """The routes that do something take these as their last word."""

@@ -77,6 +77,12 @@ class DiskDesk:
         other_disk.refuse_away(use.folder)
         self._begin(use, lambda: other_disk.bring_back(use.folder, self._count, self._halt))
 
+    def point_to(self, name: str, place: str) -> None:
+        """Say where the disk of something is now, which came back at another place."""
+        use, now = find_use(self._keeper.home, self._models.list_all(), name), Path(place.strip().strip("\"'")).expanduser()
+        other_disk.point_to(use.folder, now)
+        self._tell(say("disk.found", "{name} is there again.", name=use.title))
+
     def _count(self, size_bytes: int) -> None:
         self.done_bytes += size_bytes
 

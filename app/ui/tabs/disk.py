@@ -40,6 +40,7 @@ ACTIONS: Final[Mapping[str, Callable[[Desk, DiskAsked], None]]] = {
     "look": lambda desk, _: desk.disk.look(),
     "move": lambda desk, asked: desk.disk.move(asked.name, asked.place),
     "back": lambda desk, asked: desk.disk.bring_back(asked.name),
+    "here": lambda desk, asked: desk.disk.point_to(asked.name, asked.place),
     "cancel": lambda desk, _: desk.disk.cancel(),
     "one": lambda desk, asked: desk.disk.keep_one(asked.name),
     "delete": lambda desk, asked: desk.disk.delete(asked.name),

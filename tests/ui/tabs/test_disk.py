@@ -66,7 +66,10 @@ def test_the_shelf_goes_to_another_disk_and_back(tmp_path: Path, monkeypatch: py
         until(rest)
         (row,) = (each for each in page.get("/hearth/disk").json()["uses"] if each["name"] == "creations")
         assert "Connect it: nothing is lost" in row["away"] and not row["deletes"]
-        (tmp_path / "drawer").rename(other)
+        assert "there is nothing that was in" in act("here", name="creations", place=str(tmp_path))["trouble"]
+        assert act("here", name="creations", place=f' "{tmp_path / "drawer"}" ')["told"] == "The shelf is there again."
+        assert find_target(shelf) == tmp_path / "drawer/Hearth/creations"
+        until(rest)
         act("back", name="creations")
         until(rest)
         assert find_target(shelf) is None and (shelf / "a.png").read_bytes() == b"a"

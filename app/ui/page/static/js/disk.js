@@ -31,17 +31,17 @@ async function act(what, given = {}) {
 /** @param {number} seconds */
 const when = (seconds) => new Date(seconds * 1000).toLocaleDateString(document.documentElement.lang, { month: "long", year: "numeric" });
 
-// Ask where to; answer with the folder, or nothing.
-/** @param {UseView} use @returns {Promise<string>} */
-const choosePlace = (use) =>
+// Ask where to, or where it is; answer with the folder, or nothing.
+/** @param {string} title @param {string} means @param {string} then @param {string} does @returns {Promise<string>} */
+const choosePlace = (title, means, then, does) =>
   new Promise((answer) => {
     const dialog = el(`<dialog class="h-dialog h-to-disk" aria-labelledby="h-to-disk"><form method="dialog"><h2 id="h-to-disk"></h2><p></p><label><span></span><select class="h-field"></select></label>
       <label><span></span><input type="text" class="h-field" autocomplete="off" spellcheck="false"></label><p class="h-soft"></p><button class="h-chip" value=""></button><button class="h-chip h-go-on" value="yes"></button></form></dialog>`);
     const [no, yes] = dialog.querySelectorAll("button"), [meaning, without] = dialog.querySelectorAll("p"), [known, typed] = dialog.querySelectorAll("label");
     const select = known.querySelector("select"), input = typed.querySelector("input"), places = view?.places ?? [];
-    text(dialog.querySelector("h2"), t("disk.move-to", "Move to another disk: {name}", { name: use.title }));
-    text(meaning, t("disk.move-means", "{size} are copied and the copy compared; then a link stands in its place, so that Hearth, and other programs, find all as before.", { size: size(use.bytes) }));
-    text(without, t("disk.move-without", "While that disk is not connected, Hearth says so. Nothing is forgotten, and all is there again once it is back."));
+    text(dialog.querySelector("h2"), title);
+    text(meaning, means);
+    text(without, then);
     for (const place of places) select.append(new Option(place, place));
     known.hidden = !places.length;
     text(known.querySelector("span"), t("disk.other", "Disk"));
@@ -49,7 +49,7 @@ const choosePlace = (use) =>
     input.value = places[0] ?? "";
     select.addEventListener("change", () => (input.value = select.value));
     text(no, t("sure.no", "Cancel"));
-    text(yes, t("disk.move", "Move"));
+    text(yes, does);
     dialog.addEventListener("close", () => answer(dialog.returnValue === "yes" ? input.value : ""));
     show(dialog);
     input.focus();
@@ -57,8 +57,18 @@ const choosePlace = (use) =>
 
 /** @param {UseView} use */
 async function move(use) {
-  const place = await choosePlace(use);
+  const means = t("disk.move-means", "{size} are copied and the copy compared; then a link stands in its place, so that Hearth, and other programs, find all as before.", { size: size(use.bytes) });
+  const then = t("disk.move-without", "While that disk is not connected, Hearth says so. Nothing is forgotten, and all is there again once it is back.");
+  const place = await choosePlace(t("disk.move-to", "Move to another disk: {name}", { name: use.title }), means, then, t("disk.move", "Move"));
   if (place) act("move", { name: use.name, place });
+}
+
+// A disk that came back under another letter, or at another place.
+/** @param {UseView} use */
+async function pointTo(use) {
+  const means = t("disk.here-means", "Choose the disk that it lies on now. It was at {target}.", { target: use.target });
+  const place = await choosePlace(t("disk.here-of", "Where is it now: {name}", { name: use.title }), means, t("disk.here-then", "Nothing is copied: Hearth looks there from now on."), t("disk.here", "It is here now"));
+  if (place) act("here", { name: use.name, place });
 }
 
 /** @param {UseView} use */
@@ -109,6 +119,7 @@ function makeUse(use) {
   add(t("models.folder", "Show in folder"), "h-where", () => act("where", { name: use.name }));
   add(t("disk.move", "Move"), "h-move", move);
   add(t("disk.back", "Bring back"), "h-back", bringBack);
+  add(t("disk.here", "It is here now"), "h-here", pointTo);
   add(t("models.remove", "Delete"), "h-danger h-delete", remove);
   return row;
 }
@@ -123,7 +134,7 @@ function drawUse(row, use) {
   text(badge, use.away ? t("disk.not-connected", "not connected") : t("disk.unused", "unused since {month}", { month: when(use.used_s ?? 0) }));
   text(row.querySelector(".h-soft"), use.away || use.why);
   text(row.querySelector(".h-path"), use.target && !use.away ? t("disk.lies", "On another disk: {target}", { target: use.target }) : "");
-  for (const [look, shown] of /** @type {[string, unknown][]} */ ([[".h-where", !use.away], [".h-move", use.movable && !use.away], [".h-back", use.target && !use.away], [".h-delete", use.deletes]])) {
+  for (const [look, shown] of /** @type {[string, unknown][]} */ ([[".h-where", !use.away], [".h-move", use.movable && !use.away], [".h-back", use.target && !use.away], [".h-here", use.target && use.away], [".h-delete", use.deletes]])) {
     row.querySelector(look).hidden = !shown;
     row.querySelector(look).disabled = busy;
   }
