@@ -35,7 +35,7 @@ const when = (seconds) => new Date(seconds * 1000).toLocaleDateString(document.d
 /** @param {string} title @param {string} means @param {string} then @param {string} does @returns {Promise<string>} */
 const choosePlace = (title, means, then, does) =>
   new Promise((answer) => {
-    const dialog = el(`<dialog class="h-dialog h-to-disk" aria-labelledby="h-to-disk"><form method="dialog"><h2 id="h-to-disk"></h2><p></p><label><span></span><select class="h-field"></select></label>
+    const dialog = el(`<dialog class="h-dialog h-to-disk" aria-labelledby="h-to-disk" aria-describedby="h-to-disk-why"><form method="dialog"><h2 id="h-to-disk"></h2><p id="h-to-disk-why"></p><label><span></span><select class="h-field"></select></label>
       <label><span></span><input type="text" class="h-field" autocomplete="off" spellcheck="false"></label><p class="h-soft"></p><button class="h-chip" value=""></button><button class="h-chip h-go-on" value="yes"></button></form></dialog>`);
     const [no, yes] = dialog.querySelectorAll("button"), [meaning, without] = dialog.querySelectorAll("p"), [known, typed] = dialog.querySelectorAll("label");
     const select = known.querySelector("select"), input = typed.querySelector("input"), places = view?.places ?? [];

@@ -16,7 +16,7 @@ async function act(what, given = {}, told = null) {
 function open() {
   const view = live.state.pause;
   if (!view) return;
-  const dialog = el(`<dialog class="h-dialog h-pausing" aria-labelledby="h-pause"><h2 id="h-pause"></h2><p class="h-soft"></p><p class="h-trouble" role="alert" hidden></p>
+  const dialog = el(`<dialog class="h-dialog h-pausing" aria-labelledby="h-pause" aria-describedby="h-pause-why"><h2 id="h-pause"></h2><p class="h-soft" id="h-pause-why"></p><p class="h-trouble" role="alert" hidden></p>
     <p class="h-one"></p><fieldset><legend></legend></fieldset><form method="dialog"><button class="h-chip"></button></form></dialog>`);
   const [title, why, told, now, plan, close] = ["h2", ".h-soft", ".h-trouble", ".h-one", "fieldset", "form button"].map((each) => dialog.querySelector(each));
   text(title, t("pause.title", "Pause"));
@@ -27,7 +27,11 @@ function open() {
   until.setAttribute("aria-label", t("pause.until-label", "Time at which jobs go on"));
   const hold = async (/** @type {{ until?: string }} */ given) => (await act("hold", given, told)) && dialog.close();
   const first = view.reason ? makeButton(t("pause.resume", "Resume now"), async () => (await act("resume", {}, told)) && dialog.close(), "h-chip h-go-on") : makeButton(t("pause.now", "Pause now"), () => hold({}), "h-chip h-go-on");
-  now.append(first, makeButton(t("pause.until-go", "Pause until"), () => hold({ until: until.value }), "h-chip"), until);
+  const later = makeButton(t("pause.until-go", "Pause until"), () => hold({ until: until.value }), "h-chip");
+  const name = () => later.setAttribute("aria-label", `${later.textContent}${t("word.colon", ": ")}${until.value}`); // it is read before the time
+  until.addEventListener("input", name);
+  name();
+  now.append(first, later, until);
   const [begin, end] = [view.begin, view.end].map((each) => el(`<input type="time" class="h-field" value="${each}">`));
   begin.setAttribute("aria-label", t("pause.begin", "Jobs may begin at"));
   end.setAttribute("aria-label", t("pause.end", "Jobs wait from"));

@@ -1,5 +1,5 @@
 // Sharing: the owner's button in the head and its panel: link, password, time left, guests, limits.
-import { copies } from "./copies.js";
+import { copies, named } from "./copies.js";
 import { el, list, makeButton, open, text } from "./elements.js";
 import { area, ask, post } from "./hearth.js";
 import { sentences, t, time } from "./words.js";
@@ -14,6 +14,7 @@ const /** @type {Record<string, () => [string, string]>} */ ways = {
   home: () => [t("share.home", "At home (Wi-Fi)"), t("share.home-why", "Phones and computers in your own network. Works without internet.")],
   link: () => [t("share.anywhere", "Anywhere"), t("share.anywhere-why", "By a link over the internet, through Gradio's server.")],
 };
+const /** @type {Record<string, string>} */ NEXT = { begin: "[data-copy=address]", end: ".h-begin button", "send-away": ".h-end" }; // focused after an act
 let /** @type {HTMLDialogElement | null} */ panel = null, password = "", shown = "", timer = 0, acts = 0; // acts: begun and answered
 
 // Only the owner's state has charts, and only the owner may share.
@@ -33,7 +34,7 @@ function share() {
 
 /** @returns {HTMLDialogElement} */
 function made() {
-  const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title"><h2 id="h-sharing-title"></h2><p class="h-soft h-why"></p>
+  const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title" aria-describedby="h-sharing-why"><h2 id="h-sharing-title"></h2><p class="h-soft h-why" id="h-sharing-why"></p>
     <p class="h-trouble" role="alert" hidden></p>
     <div class="h-begin"><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
     <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div><div class="h-qr" role="img"></div><p class="h-soft h-scan"></p></div><div>
@@ -57,7 +58,7 @@ function made() {
   text(part("summary"), t("share.limits", "Guest limits"));
   text(part("form button"), t("share.close", "Close"));
   part(".h-qr").setAttribute("aria-label", t("share.qr", "QR code that lets in without the password"));
-  for (const copy of dialog.querySelectorAll("[data-copy]")) copies(copy, copy.parentElement.querySelector("code"));
+  for (const copy of dialog.querySelectorAll("[data-copy]")) copies(copy, copy.parentElement.querySelector("code"), copy.parentElement.querySelector("b").textContent);
   part(".h-begin button").addEventListener("click", () => act("begin", { hours: Number(part("select").value), at_home: part("fieldset input:checked")?.value === "home" }));
   part(".h-end").addEventListener("click", () => act("end"));
   for (const [name, label] of limits()) {
@@ -74,7 +75,8 @@ function made() {
 
 /** @param {keyof typeof ways} way */
 function choice(way) {
-  const row = el(`<label><input type="radio" name="h-way" value="${way}"> <span><b></b><br><small class="h-soft"></small></span></label>`);
+  const row = el(`<label><input type="radio" name="h-way" value="${way}" aria-labelledby="h-way-${way}" aria-describedby="h-way-${way}-why">
+    <span><b id="h-way-${way}"></b><br><small class="h-soft" id="h-way-${way}-why"></small></span></label>`);
   const [name, why] = ways[way]();
   text(row.querySelector("b"), name);
   text(row.querySelector("small"), why);
@@ -92,10 +94,12 @@ async function act(what, given = {}) {
   const view = (await answer?.json().catch(() => null)) ?? silent;
   acts++;
   if (begins) [busy.disabled, busy.textContent] = [false, t("share.begin", "Create link")];
-  const trouble = panel.querySelector(".h-trouble");
+  const part = (/** @type {string} */ selector) => panel?.querySelector(selector), trouble = part(".h-trouble");
   trouble.hidden = !view.trouble;
   text(trouble, view.trouble ?? "");
   if (!view.trouble) draw(view);
+  const next = view.trouble ? begins && NEXT.end : NEXT[what]; // what was pressed is hidden, gone, or was shut
+  if (next) part(next).focus();
 }
 
 /** @type {ShareView} */
@@ -130,18 +134,22 @@ function draw(view) {
   text(part(".h-lost"), view.lost ?? "");
   text(part(".h-address"), view.address ?? "");
   if (shown !== view.qr) part(".h-qr").innerHTML = shown = view.qr ?? "";
+  part(".h-qr svg")?.setAttribute("aria-hidden", "true");
   part(".h-secret").hidden = !password;
   text(part(".h-secret code"), password);
   const once = view.at_home ? t("share.once-home", "Shown only once. Tell it to your guests.") : t("share.once", "Shown only once. Send it separately from the link.");
   text(part(".h-secret .h-soft"), once);
   const plain = t("share.plain", "The connection is not encrypted: use it in a network whose people you trust.");
+  part(".h-advice").hidden = !view.at_home;
   text(part(".h-advice"), view.at_home ? sentences([view.advice, view.address?.startsWith("http:") && plain]) : "");
   const { guests = [] } = view;
   part(".h-none").hidden = guests.length > 0;
+  part(".h-guests").hidden = !guests.length;
   list(part(".h-guests"), guests, (each) => each.id, (each) => {
     const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
-    text(row.querySelector("b"), each.name || t("share.unnamed", "unnamed guest"));
-    text(row.querySelector("button"), t("share.away", "Remove"));
+    const name = each.name || t("share.unnamed", "unnamed guest");
+    text(row.querySelector("b"), name);
+    named(row.querySelector("button"), t("share.away", "Remove"), name);
     row.querySelector("button").addEventListener("click", () => act("send-away", { id: each.id }));
     return row;
   }, (row, each) => text(row.querySelector("span"), t("share.seen", "joined {since} ago, last active {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
