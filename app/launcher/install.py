@@ -35,7 +35,7 @@ def make_beside(folder: Path, want: Requirements, extras: Sequence[str], check: 
     if new == old and old.exists():
         tell(say("start.interrupted", "An earlier installation was interrupted; starting it again."))
     slots.forget_ready(folder)
-    if slots.read_way_back(folder).get("slot") == new.name:
+    if new.name in list_way_slots(folder):
         slots.write_way_back(folder, {})
     make_environment(new, want)
     for name in sorted((slots.read_extras(slots.read_stamp(old)).keys() | BY_ITSELF) & want.extras.keys() - {"test", *extras}):
@@ -77,7 +77,8 @@ def switch(folder: Path) -> None:
 
 def discard_versions(folder: Path) -> None:
     """Remove releases that are neither current, nor about to be, nor the way back, and what of one was left half done. Call under the releases' lock."""
-    keep = {slots.current_version(folder), slots.read_ready(folder).get("version", ""), slots.read_way_back(folder).get("version", "")}
+    ways = (each.get("version", "") for each in slots.read_ways(folder))
+    keep = {slots.current_version(folder), slots.read_ready(folder).get("version", ""), *ways}
     for each in (folder / slots.VERSIONS).glob("*"):
         if each.name not in keep and each != TOP:
             shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink(missing_ok=True)
@@ -95,9 +96,14 @@ def repair(folder: Path, want: Requirements) -> None:
 def discard_old(folder: Path) -> None:
     """Remove the environment that is neither used, nor about to be, nor the way back. Call under the lock; if a process runs from it, a later start does it."""
     old = slots.other_slot(slots.current_slot(folder))
-    if old.is_dir() and old.name not in (slots.read_way_back(folder).get("slot"), slots.read_ready(folder).get("slot")):
+    if old.is_dir() and old.name not in {*list_way_slots(folder), slots.read_ready(folder).get("slot")}:
         with suppress(Refused), slot_lock.emptied(old):
             shutil.rmtree(old, ignore_errors=True)
+
+
+def list_way_slots(folder: Path) -> set[str | None]:
+    """List the slots between which `back` leads."""
+    return {each.get("slot") for each in slots.read_ways(folder)}
 
 
 def add(slot: Path, want: Requirements, name: str) -> None:
@@ -127,7 +133,10 @@ def ensure_ready(folder: Path, want: Requirements, *extras: str) -> Path:
         if slots.find_code(folder) != TOP:
             raise Refused(say("start.changed", "Hearth was updated meanwhile. Start it again."))
         slot = slots.current_slot(folder)
-        said = slots.read_stamp(slot)
+        said, other = slots.read_stamp(slot), slots.other_slot(slot)
+        if not slots.serves(said, want) and other.name in list_way_slots(folder) and slots.serves(slots.read_stamp(other), want):
+            slots.write_current(folder, other, slots.version_of())  # a clone's `back` was broken off between its code and its environment
+            slot, said = other, slots.read_stamp(other)
         if not slots.serves(said, want):
             try:
                 slot = renew(folder, want)

@@ -231,21 +231,36 @@ def both_slots(folder: Path) -> tuple[Path, Path]:
     return folder / "a", folder / "b"
 
 
+def read_ways(folder: Path) -> list[dict[str, str]]:
+    """Return the slot, the commit and the version from before the last update, then, where it was undone, those that it had led to; none if there
+    was no update, or its environment was removed."""
+    before = _read_table(folder / "back")
+    after = before.pop("after", None)
+    return [each for each in (before, after) if isinstance(each, dict) and each]
+
+
 def read_way_back(folder: Path) -> dict[str, str]:
-    """Return the slot, the commit and the version from before the last update; {} if there was none, or its environment was removed."""
-    return _read_table(folder / "back")
+    """Return where `back` leads, from before the last update to after it or the other way round; {} if nowhere."""
+    before, after, *_ = [*read_ways(folder), {}, {}]
+    return after if _is_current(folder, before) else before
 
 
 def leads_back(folder: Path) -> bool:
     """Return whether the last update can be undone: once it is, `back` leads forward again."""
-    said = read_way_back(folder)
-    return bool(said) and not said.get("forward")
+    before = next(iter(read_ways(folder)), {})
+    return bool(before) and not _is_current(folder, before)
 
 
-def write_way_back(folder: Path, said: Mapping[str, str]) -> None:
-    """Write where `back` leads, or with {} that it leads nowhere."""
-    if said:
-        replace_text(folder / "back", json.dumps(said))
+def _is_current(folder: Path, way: Mapping[str, str]) -> bool:
+    here = (current_slot(folder).name, current_version(folder))
+    return here == (way.get("slot"), way.get("version", "")) and way.get("commit") in (None, "", current_commit())
+
+
+def write_way_back(folder: Path, before: Mapping[str, str], after: Mapping[str, str] | None = None) -> None:
+    """Write between which two places `back` leads, or with {} that it leads nowhere. Which of them is current, the swap alone decides: so a kill before it
+    or after it leaves nothing to mend."""
+    if before:
+        replace_text(folder / "back", json.dumps({**before, "after": after} if after else before))
     else:
         (folder / "back").unlink(missing_ok=True)
 

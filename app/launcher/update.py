@@ -63,16 +63,16 @@ def update(folder: Path) -> int:
         tell(say("update.same", "The code is up to date."))
     else:
         tell(say("update.newer", "The code was updated from {before} to {after}.", before=before[:9], after=after[:9]))
-    led_to = slots.read_way_back(folder)
-    slots.write_way_back(
-        folder, {"slot": old.name, "commit": before}
-    )  # first: no start meanwhile may take the old environment for one that nobody needs
+    led_to, other = slots.read_ways(folder), slots.read_stamp(slots.other_slot(old))
+    if after != before or slots.read_stamp(old).get("digest") != slots.read_requirements().digest:
+        way = {"slot": old.name, "commit": before, "version": slots.version_of()}
+        slots.write_way_back(folder, way)  # first: no start meanwhile may take the old environment for one that nobody needs
     failed = subprocess.call([sys.executable, str(TOP / "start.py"), "renew"])
-    if failed or (after, slots.current_slot(folder)) == (before, old):
-        slots.write_way_back(folder, led_to)
     if failed:
         if after != before:
-            git("reset", "--keep", before)
+            git("reset", "--keep", before)  # before it is forgotten where it was
+        lost = slots.read_stamp(slots.other_slot(old)) != other and slots.other_slot(old).name in {each.get("slot") for each in led_to}
+        slots.write_way_back(folder, *([{}] if lost else led_to or [{}]))
         tell(say("update.undone", "The update failed its test and was undone; Hearth is as it was before."))
         return 1
     tell(say("update.done", "Up to date and tested. To undo the update: {hearth} back"))
@@ -187,17 +187,17 @@ def back(folder: Path) -> int:
     code = folder / slots.VERSIONS / version if version else slots.find_place()
     if not (code / "start.py").is_file():
         raise Refused(say("update.gone", "The code from before the last update is gone, so there is no way back."))
-    if said.get("commit") and here != said["commit"]:
-        moved = git("reset", "--keep", said["commit"])
-        if moved.returncode:
-            why = moved.stderr.strip()
-            raise Refused(say("update.no-back", "The code could not go back: {why} Nothing was changed.", why=why))
     with slots.lock(folder):
+        if slots.leads_back(folder):
+            slots.write_way_back(folder, said, {"slot": now.name, "commit": here, "version": slots.version_of()})
+        if said.get("commit") and here != said["commit"]:
+            moved = git("reset", "--keep", said["commit"])
+            if moved.returncode:
+                why = moved.stderr.strip()
+                raise Refused(say("update.no-back", "The code could not go back: {why} Nothing was changed.", why=why))
         slots.forget_ready(folder)
         slots.write_stamp(then, **{**made, "held": slots.read_requirements(code).digest})
         slots.write_current(folder, then, version)
-        forward = {} if said.get("forward") else {"forward": "yes"}
-        slots.write_way_back(folder, {"slot": now.name, "commit": here, "version": slots.version_of(), **forward})
     tell(say("update.back", "The last update is undone. Run the same command again to redo it."))
     return 0
 

@@ -183,7 +183,7 @@ def test_the_way_back_from_an_update_is_offered_where_there_is_one(tmp_path: Pat
     script = "import pathlib, sys\npathlib.Path(__file__).with_name('told').write_text(' '.join(sys.argv[1:]))\n"
     with offered(monkeypatch, tmp_path, script) as (address, result), httpx.Client(base_url=address, trust_env=False) as browser:
         assert 'value="back"' not in browser.get("/").text
-        slots.write_way_back(tmp_path, {"slot": "a", "version": ""})
+        slots.write_way_back(tmp_path, {"slot": "b", "version": ""})
         page = browser.get("/").text
         assert 'name="deed" value="back"' in page and "Back to the version before the update" in page
         assert browser.post("/repair", data={"token": token(page), "deed": "back"}).status_code == 303

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,65 +15,18 @@ from app.launcher import install, releases, slots, update
 from app.launcher.console import Refused
 from app.launcher.desktop_entry import start_command
 from release import make_release as script
-from tests.support.checkout import Checkout
-from tests.support.release_server import Server, believe, make_release, serve, set_version
+from tests.support.killed_updates import Copy, needs_groups
+from tests.support.release_server import believe, make_release, serve
 
 pytestmark = pytest.mark.long
-
-KILLED = """
-import os, signal, sys
-place = os.environ.get("KILL_AT", "")
-if place and any(each.endswith("start.py") for each in sys.orig_argv):
-    part, left = place.split(":")
-    mine = ("prepare" in sys.orig_argv) is (part == "child")
-    left = int(left) if mine else 0
-    CHANGES = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"} if os.environ.get("KILL_BEFORE") == "any" else {"os.rename"}
-    def hook(event, words):
-        global left
-        if left and event in CHANGES and ".venv" in str(words[0]) and (event != "open" or (words[2] or 0) & (os.O_WRONLY | os.O_RDWR)):
-            left -= 1
-            if not left:
-                os.killpg(0, signal.SIGKILL)
-    sys.addaudithook(hook)
-"""
-"""As a sitecustomize, it ends start.py, with all that it started, just before one of its changes to the environment's folder."""
-
-
-class Copy(Checkout):
-    """A checkout as it comes out of an archive: without git, with a server of releases."""
-
-    server: Server
-
-    def look(self) -> tuple[str, str]:
-        """Start Hearth and return which version's code answered, and in which slot; whatever happened before, it does."""
-        done = self.start("speak")
-        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
-        said = json.loads(done.stdout)
-        version = "0.2.0" if "new" in said else "0.1.0"
-        assert (Path(said["file"]).parents[1].name == "0.2.0") is (version == "0.2.0"), "the code that it says"
-        return version, Path(said["prefix"]).name
-
-    def forget(self) -> None:
-        """Make it as it was before any update."""
-        folder = self.top / ".venv"
-        for name in ("ready", "back"):
-            (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / "versions", ignore_errors=True)
-        (folder / "current").write_text("a")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     folder = tmp_path_factory.mktemp("copy")
     copy = Copy(folder)
-    set_version(copy.top, "0.1.0")
-    (copy.elsewhere / "sitecustomize.py").write_text(KILLED)
-    with serve() as copy.server:
-        believe(copy.top, copy.server.address)
-        slot = copy.top / ".venv/a"  # with nothing in it, which these need as little as its making
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", slot], check=True)
-        (slot / "hearth.json").write_text(json.dumps({"digest": slots.read_requirements(copy.top).digest}))
-        (copy.top / ".venv/current").write_text("a")
+    with serve() as server:
+        copy.believe_in(server)
         copy.server.offer(make_release(copy.top, "0.2.0", folder / "out", {'"words"': '"new"'}))
         yield copy
 
@@ -135,6 +86,33 @@ def test_what_has_nowhere_to_ask_is_refused_and_not_called_up_to_date(tmp_path: 
         update.update(tmp_path)
 
 
+@pytest.mark.parametrize("newer", [False, True])
+def test_a_clones_way_back_holds_until_an_update_is_done(newer: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While what is up to date was tested, no way led back any more, and a start removed its environment; what failed its test was forgotten first."""
+    at, ways = "2", list[dict[str, str]]()
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        nonlocal at
+        if words[0] == "pull" and newer:
+            at = "3"
+        if words[0] == "reset":
+            ways.append(slots.read_way_back(tmp_path))
+            at = words[-1]
+        return subprocess.CompletedProcess(words, 0, "origin", "")
+
+    before = {"slot": "a", "commit": "1", "version": ""}
+    (tmp_path / "current").write_text("b")
+    slots.write_way_back(tmp_path, before)
+    monkeypatch.setattr(update, "back_up", lambda slot: None)
+    monkeypatch.setattr(update, "git", git)
+    monkeypatch.setattr(slots, "current_commit", lambda: at)
+    monkeypatch.setattr(slots, "read_stamp", lambda slot: {"digest": slots.read_requirements().digest})
+    monkeypatch.setattr(subprocess, "call", lambda *_: ways.append(slots.read_way_back(tmp_path)) or 1)
+    assert update.update(tmp_path) == 1
+    assert ways == ([{"slot": "b", "commit": "2", "version": ""}] * 2 if newer else [before])
+    assert at == "2" and slots.read_ways(tmp_path) == [before]
+
+
 def test_two_at_once_make_it_once(copy: Copy) -> None:
     copy.server.asked.clear()
     two = [copy.begin("update") for _ in "ab"]
@@ -153,25 +131,9 @@ def test_a_release_whose_folder_is_lost_leaves_what_was_downloaded_first(copy: C
     assert not (copy.top / ".venv/ready").exists()
 
 
-def kill(copy: Copy, at: str, before: str) -> bool:
-    """Run an update that is killed at a step; return whether it was, or had no such step any more."""
-    child = subprocess.Popen(
-        [sys.executable, str(copy.top / "start.py"), "update"],
-        cwd=copy.elsewhere,
-        start_new_session=True,
-        env={**copy.env, "KILL_AT": at, "KILL_BEFORE": before},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    _, said = child.communicate(timeout=200)
-    assert child.returncode in (0, -signal.SIGKILL), said
-    return child.returncode != 0
-
-
 def try_killed(copy: Copy, at: str, before: str) -> bool:
     copy.forget()
-    if not kill(copy, at, before):
+    if not copy.kill(at, before):
         return False
     assert copy.look()[0] in ("0.1.0", "0.2.0")
     again = copy.start("update")
@@ -183,10 +145,6 @@ def try_killed(copy: Copy, at: str, before: str) -> bool:
     return True
 
 
-needs_groups = pytest.mark.skipif(os.name == "nt", reason="groups of processes are POSIX's")
-
-
-@pytest.mark.slow
 @needs_groups
 @pytest.mark.parametrize("at", ["parent:2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("parent:1", "child:1", "parent:3"))])
 def test_one_killed_before_it_puts_something_in_its_place_leaves_one_that_works(at: str, copy: Copy) -> None:
@@ -214,7 +172,7 @@ def test_a_release_that_wants_another_environment_brings_it(copy: Copy, tmp_path
     try:
         copy.server.offer(make_release(copy.top, "0.2.0", tmp_path / "out", {'"words"': '"new"', "small==1.0": "small==2.0"}))
         for step in ("child:1", "child:2"):
-            assert kill(copy, step, "any" if step == "child:1" else "rename") and copy.look() == ("0.1.0", "a")
+            assert copy.kill(step, "any" if step == "child:1" else "rename") and copy.look() == ("0.1.0", "a")
         assert copy.start("update").returncode == 0
         assert copy.look() == ("0.2.0", "b") and (copy.packages / "small-2.0.dist-info").is_dir()
         assert copy.start().stderr == "", "with nothing left to make"

@@ -221,7 +221,7 @@ def test_the_last_update_is_undone_and_hearth_opened_anew(
     monkeypatch.setenv(failure.FILE_VARIABLE, "somewhere")
     kept.go_back()
     assert not undone and not kept.restarts, "there was no update"
-    slots.write_way_back(tmp_path, {"slot": "a", "version": ""})
+    slots.write_way_back(tmp_path, {"slot": "b", "version": ""})
     assert upkeep_view(kept, "en")["back"]
     with monkeypatch.context() as at_work, pytest.raises(Trouble, match="already preparing"):
         at_work.setattr(kept.beside, "describe", lambda: (say("pip.installs", "installing packages"),))

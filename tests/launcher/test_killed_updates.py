@@ -1,0 +1,133 @@
+"""Updates that bring an environment of their own, and the ways back from them, killed at every step: one Hearth always works, and the next try completes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from app.launcher import slots
+from tests.support.killed_updates import Copy, needs_groups
+from tests.support.release_server import make_release, serve
+
+pytestmark = [pytest.mark.long, needs_groups]
+
+OLD, NEW = ("0.1.0", "a"), ("0.2.0", "b")
+TEXTS = {'"words"': '"new"', "small==1.0": "small==2.0"}
+EVERY = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    """Version 0.2.0 wants another environment than 0.1.0."""
+    folder = tmp_path_factory.mktemp("copy")
+    copy = Copy(folder)
+    copy.make_light()
+    with serve() as server:
+        copy.believe_in(server)
+        server.offer(make_release(copy.top, "0.2.0", folder / "out", TEXTS))
+        yield copy
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """One whose next commit wants another environment."""
+    folder = tmp_path_factory.mktemp("clone")
+    copy = Copy(folder)
+    copy.make_light()
+    origin = copy.top.rename(folder / "origin")
+    (origin / ".gitignore").write_text("/.venv/\n__pycache__/\n")
+    copy.git("init", "-q", "-b", "main", at=origin)
+    copy.git("add", ".", at=origin)
+    copy.git("commit", "-q", "-m", "one", at=origin)
+    copy.git("tag", "one", at=origin)
+    copy.git("clone", "-q", str(origin), str(copy.top), at=folder)
+    copy.make_first()
+    for file in (origin / "app/__main__.py", origin / "constraints.txt"):
+        text = file.read_text("utf-8")
+        for old, new in TEXTS.items():
+            text = text.replace(old, new)
+        file.write_text(text, "utf-8")
+    copy.git("commit", "-q", "-a", "-m", "two", at=origin)
+    return copy
+
+
+@pytest.fixture(scope="module", params=["made", pytest.param("clone", marks=pytest.mark.slow)])
+def copy(request: pytest.FixtureRequest) -> Copy:
+    found: Copy = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def updated(copy: Copy) -> Copy:
+    if copy.look() != NEW:
+        copy.forget()
+        done = copy.start("update")
+        assert done.returncode == 0 and copy.look() == NEW, done.stderr
+    return copy
+
+
+def look(copy: Copy) -> tuple[str, str]:
+    """Start Hearth; its window offers the version before where that is another than the one that answered."""
+    now = copy.look()
+    assert now in (OLD, NEW)
+    assert (copy.packages / "small-2.0.dist-info").is_dir() is (now == NEW)
+    assert slots.leads_back(copy.top / ".venv") is (now == NEW)
+    return now
+
+
+def update_killed(copy: Copy, at: str, before: str) -> bool:
+    copy.forget()
+    if not copy.kill(at, before):
+        return False
+    look(copy)
+    again = copy.start("update")
+    assert again.returncode == 0, again.stderr
+    opened = copy.start("--browser")  # which takes what the killed one left ready
+    assert "new" in json.loads(opened.stdout), opened.stderr
+    assert look(copy) == NEW
+    assert {each.name for each in copy.top.glob(".venv/versions/*")} <= {"0.2.0"}, "and leaves nothing half done"
+    assert copy.start("back").returncode == 0 and look(copy) == OLD, "the way back is that from before it"
+    return True
+
+
+def go_killed(copy: Copy, at: str, before: str, there: tuple[str, str]) -> bool:
+    """Kill the way back, or forward again, to `there`."""
+    if copy.look() == there:
+        assert copy.start("back").returncode == 0
+    killed = copy.kill(at, before, "back")
+    if look(copy) != there:
+        assert copy.start("back").returncode == 0
+    assert look(copy) == there
+    for each in ({OLD: NEW, NEW: OLD}[there], there):
+        done = copy.start("back")
+        assert done.returncode == 0 and look(copy) == each and "Making" not in done.stderr, "both environments are there"
+    return killed
+
+
+@pytest.mark.parametrize("at", ["child:3", "parent:3"])
+def test_one_that_brings_an_environment_is_killed_before_it_puts_that_in_its_place(at: str, made: Copy) -> None:
+    """The note that it is ready, and the swap."""
+    assert update_killed(made, at, "rename")
+
+
+@pytest.mark.parametrize("part", [pytest.param(each, marks=EVERY) for each in ("parent", "child")])
+def test_one_that_brings_an_environment_is_killed_before_any_change(part: str, copy: Copy) -> None:
+    steps = 1
+    while update_killed(copy, f"{part}:{steps}", "unpacked"):
+        steps += 1
+    assert steps > 5, steps
+
+
+@pytest.mark.parametrize("at", ["parent:1", "parent:4"])
+def test_the_way_back_is_killed_before_it_is_written_and_before_the_swap(at: str, made: Copy, updated: Copy) -> None:
+    assert go_killed(updated, at, "rename", OLD) and not go_killed(updated, "parent:5", "rename", OLD), "the swap is the last"
+
+
+@pytest.mark.parametrize("there", [pytest.param(each, marks=EVERY) for each in (OLD, NEW)])
+def test_the_way_back_is_killed_before_any_change(there: tuple[str, str], updated: Copy) -> None:
+    steps = 1
+    while go_killed(updated, f"parent:{steps}", "any", there):
+        steps += 1
+    assert steps > 5, steps
