@@ -68,6 +68,14 @@ if sys.argv[1] == "install" and "--dry-run" not in words:
 """
 """As modules of the copy's own these make an environment in a tenth of a second: what matters here is where start.py is killed, not pip."""
 
+PRESSED = """
+import pathlib, sys
+sys.path.insert(0, str(pathlib.Path(sys.argv[1]).parent))
+from app.launcher import slots, update
+update.back(slots.find_folder())
+"""
+"""What the window's process does for its button, in the code that is current."""
+
 
 class Copy(Checkout):
     """A checkout as it comes out of an archive: without git, with a server of releases."""
@@ -120,10 +128,12 @@ class Copy(Checkout):
         shutil.rmtree(folder / "versions", ignore_errors=True)
         (folder / "current").write_text("a")
 
-    def kill(self, at: str, before: str, *words: str) -> bool:
-        """Run a command, by default an update, that is killed at a step; return whether it was, or had no such step any more."""
+    def kill(self, at: str, before: str, *words: str, pressed: bool = False) -> bool:
+        """Run a command, by default an update, or the window's way back, that is killed at a step; return whether it was, or had no such step any more."""
+        code = slots.find_code(self.top / ".venv", self.top) / "start.py"
+        command = ["-c", PRESSED, str(code)] if pressed else [str(self.top / "start.py"), *(words or ("update",))]
         child = subprocess.Popen(
-            [sys.executable, str(self.top / "start.py"), *(words or ("update",))],
+            [sys.executable, *command],
             cwd=self.elsewhere,
             start_new_session=True,
             env={**self.env, "KILL_AT": at, "KILL_BEFORE": before},
