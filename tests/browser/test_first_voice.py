@@ -8,30 +8,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from app.engine.models.catalog import BY_ID
 from tests.support.hub import Hub, serving
-from tests.support.tiny_pockets import save_as_on_the_hub, save_brought
+from tests.support.phonon_hub import PHONON, make_hub
 from tests.support.window import LOADING_MS, Open, end, needs_chromium, open_page, start
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.slow, needs_chromium]
 
-PHONON = BY_ID["phonon-31m"]
-
-
-def read(folder: Path) -> dict[str, bytes]:
-    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """It has a Phonon with random weights, in its three repositories."""
-    folder = tmp_path_factory.mktemp("hub")
-    made = save_as_on_the_hub(folder / "phonon", "phonon", folder / "mimi")
-    codec, voices = (each.source.repo for each in PHONON.companions)
-    assert PHONON.source is not None
-    repos = {PHONON.source.repo: read(made), codec: read(folder / "mimi"), voices: read(save_brought(folder / "voices"))}
-    with serving(Hub(repos)) as served:
+    with serving(make_hub(tmp_path_factory.mktemp("hub"))) as served:
         yield served
 
 
