@@ -45,7 +45,7 @@ def greet(desk: Desk, request: Request) -> Response:
         GreetingView(
             greeted=bool(desk.settings.get("greeted")),
             machine=machine_view.describe_machine(hardware, spoken) if hardware else "",
-            models=[offered_view(desk, each, voices.get(each), spoken) for each in (*STARTERS, *offered)],
+            models=[offered_view(desk, each, voices.get(each), spoken, again=each != offered[0]) for each in (*STARTERS, *offered)],
             offered=offered,
         )
     )
@@ -59,23 +59,24 @@ def choose_voices(weights_per_s: float, spoken: Language) -> dict[str, float | N
     return dict([own, quickest] if own != quickest else [own, (OFFERED["speech"], None)])
 
 
-def offered_view(desk: Desk, id_: str, realtime: float | None, spoken: Language) -> OfferedModelView:
+def offered_view(desk: Desk, id_: str, realtime: float | None, spoken: Language, again: bool) -> OfferedModelView:
     model = BY_ID[id_]
     view = model_view(desk, model, spoken)
     return {
         **view,
         "seconds": view["download"] / LINE_BYTES_PER_S,
         "pace": translate(word_pace(realtime), spoken) if realtime is not None else "",
-        "speaks": translate(word_languages(model, spoken), spoken) if model.kind == "speech" and spoken != ENGLISH else "",
+        "speaks": translate(word_languages(model, spoken, again), spoken) if model.kind == "speech" and spoken != ENGLISH else "",
     }
 
 
-def word_languages(model: Model, spoken: Language) -> Sentence:
-    """Say which languages a voice speaks, and that the reader's is none of them."""
+def word_languages(model: Model, spoken: Language, again: bool = False) -> Sentence:
+    """Say which languages a voice speaks, and that the reader's is none of them; that none speaks it is not said `again`."""
     named = tuple(map(name_language, model.languages))
-    if spoken in model.languages:
+    one_does = any(spoken in BY_ID[id_].languages for id_, _ in rank_natural(1.0))
+    if spoken in model.languages or (again and not one_does):
         return say("greeting.speaks", "Speaks {languages}.", languages=named)
-    if any(spoken in BY_ID[id_].languages for id_, _ in rank_natural(1.0)):
+    if one_does:
         return say("greeting.speaks-other", "Speaks {languages}, but not {language}.", languages=named, language=name_language(spoken))
     return say(
         "greeting.speaks-none",

@@ -36,6 +36,7 @@ def test_the_first_voice_offered_speaks_the_readers_language_where_one_does() ->
     assert said["vibevoice-1.5b", "zh"] == "Speaks English, Chinese."
     assert said["phonon-31m", "zh"] == "Speaks English, but not Chinese."
     assert said["phonon-31m", "de"].endswith("None of the natural voices that Hearth can download speaks German yet.")
+    assert [str(word_languages(BY_ID[id_], "de", again=True)) for id_ in ("phonon-31m", "dia-1.6b")] == ["Speaks English."] * 2
 
 
 def test_the_catalog_says_the_languages_that_a_folder_says_later(tmp_path: Path) -> None:

@@ -171,6 +171,8 @@ def test_the_greeting_comes_once(page: TestClient, person: dict[str, Person], de
         first["offered"] == ["phonon-31m", "dia-1.6b", "sd15"] == [each["id"] for each in first["models"][2:]] and quick["download"] < 200e6
     )
     assert "on this machine" in quick["pace"] and "forecast" in quick["pace"] and not first["models"][3]["pace"]
+    german = page.get("/hearth/greeting", headers={"Accept-Language": "de"}).json()["models"][2:4]
+    assert ["noch keine Deutsch" in each["speaks"] for each in german] == [True, False], "once is enough"
     page.post("/hearth/greeting")
     assert page.get("/hearth/greeting").json()["greeted"]
     assert Settings(desk.keeper.home.settings).get("greeted") is True
