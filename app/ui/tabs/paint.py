@@ -241,7 +241,7 @@ class PaintTab:
 def connect(tab: PaintTab) -> None:
     """Connect the events that owner and guests have."""
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
-    fields.go.go.click(tab.begin, fields.asked, message, js=send_start(fields), **QUICK)
+    tell_sent(fields.go.go.click(tab.begin, fields.asked, message, js=send_start(fields), **QUICK))
     fields.go.stop.click(tab.shared.stop, None, None, api_name="stop_on_page", **QUICK)
     seed, width, height = (fields.rows[name] for name in ("seed", "width", "height"))
     own.dice.click(roll_seed, None, seed, **QUICK)
@@ -267,9 +267,16 @@ def send_start(fields: PaintFields) -> str:
     asked = in_order(fields.asked)
     image, guiding, liked = map(asked.index, (fields.start.image, fields.guide.image, fields.reference.image))
     return (
-        f"async (...values) => {{ {put_frame(fields, asked)} values[{image}] = await Hearth.startFiles();"
-        f" values[{guiding}] = await Hearth.guideFiles(); values[{liked}] = await Hearth.referenceFiles(); return values.slice(0, {len(asked)}); }}"
+        f"async (...values) => {{ try {{ await Hearth.sendBegins(); {put_frame(fields, asked)} values[{image}] = await Hearth.startFiles();"
+        f" values[{guiding}] = await Hearth.guideFiles(); values[{liked}] = await Hearth.referenceFiles(); return values.slice(0, {len(asked)});"
+        f" }} catch (fault) {{ Hearth.sendEnds(); throw fault; }} }}"
     )
+
+
+def tell_sent(*presses: Any) -> None:
+    """Tell the script once a press whose pictures it sent has been answered."""
+    for each in presses:
+        each.then(None, None, None, js="() => { Hearth.sendEnds(); }", **EACH)
 
 
 def in_order(fields: Collection[Block]) -> list[Block]:
@@ -300,8 +307,10 @@ def connect_owner(tab: PaintTab) -> None:
     """Connect the events that only the owner has."""
     fields, own, message = tab.fields, tab.fields.settings, tab.fields.go.message
     model, size = fields.model.model, fields.model.size
-    fields.grid.go.click(tab.begin_grid, fields.asked, message, js=send_start(fields), **QUICK)
-    hear(fields.calls, "paint.lines", tab.begin_lines, fields.asked, message, js=send_start(fields), **QUICK)
+    tell_sent(
+        fields.grid.go.click(tab.begin_grid, fields.asked, message, js=send_start(fields), **QUICK),
+        hear(fields.calls, "paint.lines", tab.begin_lines, fields.asked, message, js=send_start(fields), **QUICK),
+    )
     fields.loras.files.upload(tab.add_loras, [fields.loras.files, fields.loras.chosen], [fields.loras.files, fields.loras.chosen], **EACH)
     model.change(tab.offer_sizes, model, size, **LATEST)
     beside = [fields.rows[name] for name in ("control", "adapter")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
@@ -173,6 +173,96 @@ SLOW = """() => {
     return open(...given);
   };
 }"""
+
+
+def test_a_frame_takes_a_chosen_shape_and_a_typed_size(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of a comic has its shape before it is drawn: by dragging alone none is met exactly."""
+    open_picture(page, tmp_path)
+    shape, width, height = (
+        page.locator("#h-sketch").get_by_label(name, exact=True)
+        for name in ("Shape of the frame", "Width of the frame", "Height of the frame")
+    )
+    expect(shape).to_be_hidden()
+    press(page, "Frame")
+    expect(width).to_have_value("96")
+    shape.select_option("1:1")
+    expect(height).to_have_value("96")
+    request = asked(page, opened[0], monkeypatch)
+    assert request.image and masked(request).size == (96, 96)
+    assert masked(request).getpixel((48, 2)) == 255 == masked(request).getpixel((48, 93)), "the picture lies in the middle"
+    assert not shut_out(page)
+    width.fill("192")
+    width.press("Enter")
+    height.fill("108")
+    height.press("Enter")
+    expect(shape).to_have_value("3")  # 16:9
+    request = asked(page, opened[0], monkeypatch)
+    assert request.image and masked(request).size == (192, 108)
+    width.fill("5")
+    width.press("Enter")
+    width.blur()
+    expect(width).to_have_value("64")  # the least
+    expect(shape.locator("option:checked")).to_have_text("Own shape")
+    press(page, "Undo")
+    expect(width).to_have_value("192")
+    shape.select_option("Own shape")
+    expect(width).to_have_value("96")
+
+
+def test_the_ring_of_the_brush_is_seen_before_the_first_stroke(page: Page, tmp_path: Path) -> None:
+    sheet = open_picture(page, tmp_path)
+    page.mouse.move(0, 0)
+    read = "sheet => sheet.toDataURL()"
+    without = sheet.evaluate(read)
+    slider = page.locator("#h-sketch").get_by_label("Brush size")
+    slider.press("ArrowRight")
+    set_ = sheet.evaluate(read)
+    assert set_ != without
+    slider.press("ArrowRight")
+    assert sheet.evaluate(read) not in (set_, without)
+    slider.blur()
+    assert sheet.evaluate(read) == without
+    sheet.hover()
+    assert sheet.evaluate(read) != without
+    page.mouse.move(0, 0)
+    assert sheet.evaluate(read) == without, "it left with the mouse"
+
+
+GATE = """() => {
+  const read = window.createImageBitmap;
+  window.createImageBitmap = (...given) => new Promise((go) => (window.letRead = go)).then(() => read(...given));
+}"""
+
+
+def test_what_is_read_and_sent_is_told_at_once_and_a_second_press_counts(
+    page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A phone reads a photo for a second or more: a press of Paint meanwhile painted without it, and one while it was sent was lost."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Start from a picture")
+    Image.new("RGB", SIZE, "teal").save(tmp_path / "photo.png")
+    page.evaluate(GATE)
+    held = list[Route]()
+    page.route("**/gradio_api/upload*", lambda route: held.append(route))
+    page.set_input_files("#h-sketch input[type=file]", tmp_path / "photo.png")
+    expect(chip(page)).to_have_text(re.compile("^reading photo.png…"))
+    page.click("#paint-go")
+    expect(page.locator(".h-force li", has_text="sending the picture…").locator("visible=true")).to_be_visible()
+    assert not shut_out(page)
+    page.evaluate("letRead()")
+    until_seen(page, lambda: bool(held))
+    page.dblclick("#paint-go")  # of which the second half is no press of its own
+    expect(page.locator(".h-force li", has_text="then painting once more").locator("visible=true")).to_be_visible()
+    assert not begun
+    held[0].continue_()
+    until_seen(page, lambda: len(begun) == 2)
+    assert all(each.image for each in begun)
+    expect(page.locator(".h-force li", has_text="sending")).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -162,6 +162,20 @@ export function shrunk(picture, most) {
   return made.toDataURL("image/jpeg", 0.95);
 }
 
+/** The smallest frame of a shape that holds the whole picture, which lies in its middle; where it may not be so large, as large as it may be.
+ * @param {Frame} whole @param {number} ratio of width to height @param {number} most pixels a side @returns {Frame} */
+export function shaped(whole, ratio, most) {
+  const wanted = Math.max(whole.width, whole.height * ratio), least = LEAST * Math.max(1, ratio), room = Math.min(most, most * ratio, Math.sqrt(AREA_MOST * ratio));
+  const width = Math.max(least, Math.min(room, wanted));
+  return sized(whole, Math.round(width), Math.round(width / ratio), most);
+}
+
+/** A frame of another size around the same middle. @param {Frame} frame @param {number} wide @param {number} high @param {number} most pixels a side @returns {Frame} */
+export function sized(frame, wide, high, most) {
+  const { x, y, width, height } = reframe(reframe(frame, "right", wide - frame.width, 0, most), "bottom", 0, high - frame.height, most);
+  return { x: x + Math.round((frame.width - width) / 2), y: y + Math.round((frame.height - height) / 2), width, height };
+}
+
 // Where a strip of the picture comes from along one side, and where it goes: before its edge (-1), beyond it (1), or as it is (0).
 /** @param {number} place @param {number} size @param {number} begin @param {number} length @returns {[number, number, number, number]} */
 function stretch(place, size, begin, length) {

@@ -5,7 +5,7 @@ import { guide, reference } from "./guide.js";
 import { readLoras } from "./loras.js";
 import { start } from "./picture.js";
 import { offerWords, rememberWords } from "./rewrite.js";
-import { closeStart, openStart } from "./sketch.js";
+import { closeStart, openStart, stopReading } from "./sketch.js";
 import { inForce, told } from "./told.js";
 import { t } from "./words.js";
 
@@ -74,6 +74,8 @@ const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/
 /** @type {Record<string, (value: any, tab: StartTab) => Chip | false | 0 | "" | null>} */
 const CHIPS = {
   start: () => start.now && { words: startWords(), picture: start.seen, run: closeStart },
+  reading: (name, tab) => tab === "paint" && name && { words: t("force.reading", "reading {name}…", { name }), label: t("sure.no", "Cancel"), run: stopReading },
+  sending: (now) => now && { words: now.again ? t("force.sending-again", "sending the picture, then painting once more…") : t("force.sending", "sending the picture…") },
   guide: () => guide.now && { words: t("force.guide", "guided by {name}", { name: guide.now.name }), picture: guide.seen, run: guide.close },
   reference: () => reference.now && { words: t("force.reference", "like {name}", { name: reference.now.name }), picture: reference.seen, run: reference.close },
   loras: (chosen) => {
@@ -106,10 +108,11 @@ area(".h-force", (element) => {
     const line = el(`<li class="h-chip ${each.look ?? ""}"><span></span> <button type="button"></button></li>`);
     if (each.picture) line.prepend(el(`<img alt="">`));
     text(line.querySelector("span"), each.words);
-    const label = each.label ?? (each.look === "wrong" ? t("force.close", "Close") : t("force.remove", "Remove"));
-    text(line.querySelector("button"), label);
-    line.querySelector("button").setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.words}`);
-    line.querySelector("button").addEventListener("click", each.run ?? (() => each.call && (call(each.call), each.label && soon())));
+    const label = each.label ?? (each.look === "wrong" ? t("force.close", "Close") : t("force.remove", "Remove")), button = line.querySelector("button");
+    text(button, label);
+    button.setAttribute("aria-label", `${label}${t("word.colon", ": ")}${each.words}`);
+    button.addEventListener("click", each.run ?? (() => each.call && (call(each.call), each.label && soon())));
+    if (!each.run && !each.call) button.remove(); // it passes by itself
     if (each.look === "wrong") line.querySelector("span").setAttribute("role", "alert"); // the line itself belongs to the list
     return line;
   }, (line, each) => {

@@ -21,6 +21,7 @@ import "./prompts.js";
 import { prompts } from "./samples.js";
 import "./share.js";
 import "./shelf.js";
+import { sendBegins, sendEnds } from "./sending.js";
 import { spokenAt, spokenBy } from "./speak.js";
 import { kept, keptClip, stay } from "./stay.js";
 import "./strip.js";
@@ -34,7 +35,7 @@ import "./voices.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, frameSettings, guideFiles, inForce, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, soon, spokenAt, spokenBy, startFiles, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, frameSettings, guideFiles, inForce, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, sendBegins, sendEnds, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
   call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

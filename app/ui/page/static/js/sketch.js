@@ -1,6 +1,6 @@
 // The starting picture on Paint: chosen, dropped or pasted, painted over by mouse, pen, finger or keys, and framed larger or smaller.
 import { describe } from "./describe.js";
-import { Drawn, INK, reframe } from "./drawn.js";
+import { Drawn, INK, reframe, shaped, sized } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live } from "./hearth.js";
 import { buildPicking, findThing, quiet, showPicking, tellPicked } from "./pick.js";
@@ -23,6 +23,7 @@ const PIXELS_MOST = 12_000_000, SIDE_MOST = 8192; // of a picture as it is edite
 const SEEN = 0.6, BEYOND = 0.2, GRIP = 14, CROSS = 12, ZOOM_MOST = 16, STEP = 8;
 const PEN_END = 5; // the button that a pen tells when it is turned around: its other end takes paint away
 const SIZES = { least: 4, most: 400, first: 48 }; // of the brush, in thousandths of the picture's longer side
+const SHAPES = [[1, 1], [4, 3], [3, 2], [16, 9], [3, 4], [2, 3], [9, 16]]; // of a frame, as they are offered
 const /** @type {Record<string, Tool>} */ KEYS = { b: "brush", e: "eraser", l: "lasso", p: "pick", f: "frame", m: "move" };
 const /** @type {Record<Tool, () => string>} */ NAMES = {
   brush: () => t("sketch.brush", "Brush"), eraser: () => t("sketch.eraser", "Eraser"), lasso: () => t("sketch.lasso", "Lasso"),
@@ -39,6 +40,7 @@ const /** @type {Record<Tool, () => string>} */ HINTS = {
 
 let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
 let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
+let ring = false; // whether the brush's size is seen: while it is over the sheet, goes by keys or is being set
 let turn = 0; // of pictures that are opened: one that takes long does not come over a later one
 let away = false, /** @type {Drawn | null} */ looking = null; // whether picking takes paint away; on which picture a thing is looked for
 let /** @type {Point[]} */ corners = []; // of an area that keys draw around
@@ -91,14 +93,24 @@ function draw() {
     const side = GRIP / 2 / scale;
     if (tool === "frame") for (const [gx, gy] of grips(frame)) brush.fillRect(gx - side / 2, gy - side / 2, side, side);
   }
-  if (cursor && document.activeElement === canvas && tool !== "move") {
+  if (cursor && ring && tool !== "move" && tool !== "frame") {
     const reach = CROSS / scale;
     brush.beginPath();
     if (tool !== "pick" && tool !== "lasso") brush.arc(cursor.x, cursor.y, Math.max(brushWidth() / 2, 4 / scale), 0, 7);
     else for (const [wide, high] of [[reach, 0], [0, reach]]) (brush.moveTo(cursor.x - wide, cursor.y - high), brush.lineTo(cursor.x + wide, cursor.y + high));
-    brush.stroke();
+    for (const [colour, wide] of /** @type {[string, number][]} */ ([["white", 3.5], [INK, 1.5]])) { // seen on any picture
+      Object.assign(brush, { strokeStyle: colour, lineWidth: wide / scale });
+      brush.stroke();
+    }
   }
 }
+const paints = () => tool === "brush" || tool === "eraser";
+/** @param {boolean} seen */
+const showRing = (seen) => {
+  if (seen && drawn) cursor ??= { x: drawn.width / 2, y: drawn.height / 2 };
+  ring = seen;
+  draw();
+};
 /** @param {Frame} frame */
 const grips = ({ x, y, width, height }) => [0, 0.5, 1].flatMap((across) => [0, 0.5, 1].map((down) => [x + across * width, y + down * height])).filter((_, at) => at !== 4);
 
@@ -144,8 +156,16 @@ async function pick({ x, y }, takes) {
 }
 
 /** Open a picture that is here or comes, and what was drawn over it before. @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
-export async function openStart(given, name, before = {}) {
-  const mine = ++turn, blob = await given;
+export function openStart(given, name, before = {}) {
+  const mine = ++turn, reads = read(given, name, before, mine).finally(() => mine === turn && inForce("paint", "reading", ""));
+  start.read = reads;
+  inForce("paint", "reading", name || t("force.a-picture", "a picture"));
+  return reads;
+}
+
+/** @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} before @param {number} mine */
+async function read(given, name, before, mine) {
+  const blob = await given;
   if (!blob || mine !== turn) return;
   let opened, painted;
   try {
@@ -172,8 +192,15 @@ export async function openStart(given, name, before = {}) {
 /** Whether a picture was opened or closed on this page, though it may not be here yet. */
 export const isStartChosen = () => turn > 0;
 
-export function closeStart() {
+/** The picture that was chosen is not to come; what was there before stays. */
+export function stopReading() {
   turn++;
+  start.read = Promise.resolve();
+  inForce("paint", "reading", "");
+}
+
+export function closeStart() {
+  stopReading();
   picture = drawn = null;
   changeStart(null);
   show();
@@ -196,7 +223,7 @@ function begin(event) {
     return draw();
   }
   const point = toPicture(event), grip = tool === "frame" ? gripAt(point) : "";
-  [cursor, corners] = [point, []];
+  [cursor, ring, corners] = [point, true, []];
   if (tool === "move" || event.button === 1) going = { moves: { ...view }, from: event };
   else if (tool === "pick") going = { picks: point, away: turned || away !== event.altKey };
   else if (tool === "frame") going = grip ? { grip, from: point, frame: drawn.frame, first: drawn.frame, room: room() } : null;
@@ -210,6 +237,7 @@ function move(event) {
   if (!drawn) return;
   const before = touching.get(event.pointerId);
   if (!before) {
+    if (event.pointerType !== "touch" && paints()) (cursor = toPicture(event)), showRing(true); // where a cross of the keys lies, a click is not
     if (tool === "frame") sheet().style.cursor = { "left": "ew-resize", "right": "ew-resize", "top": "ns-resize", "bottom": "ns-resize", "left top": "nwse-resize", "right bottom": "nwse-resize", "right top": "nesw-resize", "left bottom": "nesw-resize" }[gripAt(toPicture(event))] ?? "default";
     return;
   }
@@ -295,7 +323,7 @@ function key(event) {
     const [dx, dy] = arrow.map((each) => each * far);
     if (tool === "move") view = { ...view, x: view.x - dx * room().scale, y: view.y - dy * room().scale };
     else cursor = { x: Math.min(drawn.width, Math.max(0, (cursor?.x ?? drawn.width / 2) + dx)), y: Math.min(drawn.height, Math.max(0, (cursor?.y ?? drawn.height / 2) + dy)) };
-    draw();
+    showRing(true);
   } else if (pressed === " " && (tool === "brush" || tool === "eraser")) {
     cursor ??= { x: drawn.width / 2, y: drawn.height / 2 };
     act({ deed: tool, size: brushWidth(), points: [cursor] });
@@ -323,8 +351,11 @@ function corner(pressed) {
 function resize(asked) {
   size = Math.round(Math.min(SIZES.most, Math.max(SIZES.least, asked)));
   tools();
-  draw();
+  showRing(true);
 }
+
+/** Give the frame a shape or a size, in the middle. @param {Frame} frame */
+const setFrame = (frame) => act({ deed: "frame", frame });
 
 /** @param {Tool} asked */
 function choose(asked) {
@@ -346,7 +377,14 @@ function tools() {
   card.querySelector("[data-redo]").disabled = !drawn?.undone.length;
   const range = card.querySelector("input[type=range]");
   range.value = String(Math.round(100 * Math.log(size / SIZES.least) / Math.log(SIZES.most / SIZES.least)));
-  range.parentElement.hidden = tool !== "brush" && tool !== "eraser";
+  range.parentElement.hidden = !paints();
+  const framing = card.querySelector(".h-framing"), select = framing.querySelector("select");
+  framing.hidden = tool !== "frame";
+  if (drawn) {
+    const { width, height } = drawn.frame, like = SHAPES.findIndex(([wide, high]) => Math.abs(width - (height * wide) / high) < 1);
+    select.value = String(like);
+    for (const [i, field] of [...framing.querySelectorAll("input")].entries()) if (field !== document.activeElement) field.value = String([width, height][i]);
+  }
   text(card.querySelector(".h-hint"), HINTS[tool]());
   sheet().style.cursor = tool === "move" ? "grab" : tool === "frame" ? "default" : "crosshair";
 }
@@ -364,6 +402,7 @@ function show() {
 function build(card) {
   card.append(...el(`<div><button type="button" class="h-empty"></button><input type="file" accept="image/*" hidden>
     <div class="h-drawing" hidden><div class="h-chips h-tools" role="toolbar"></div><label class="h-soft h-brush-size"><span></span><input type="range" min="0" max="100"></label>
+    <div class="h-soft h-framing" hidden><select class="h-field"></select><input type="number" class="h-field" min="64" max="${SIDE_MOST}"> × <input type="number" class="h-field" min="64" max="${SIDE_MOST}"></div>
     <canvas tabindex="0" role="application"></canvas><p class="h-soft h-hint" role="status"></p><div class="h-picking" hidden></div><div class="h-chips h-deeds"></div></div></div>`).children);
   const canvas = card.querySelector("canvas"), file = card.querySelector("input[type=file]"), range = card.querySelector("input[type=range]");
   text(card.querySelector(".h-empty"), matchMedia("(hover: none)").matches ? t("file.tap", "Tap to choose a file") : t("sketch.choose", "Drop a picture here, paste one, or press to choose one"));
@@ -379,6 +418,21 @@ function build(card) {
   });
   buildPicking(card.querySelector(".h-picking"), () => ((away = !away), tools()));
   text(range.previousElementSibling, t("sketch.size", "Brush size"));
+  range.addEventListener("blur", () => showRing(false));
+  const framing = card.querySelector(".h-framing"), select = framing.querySelector("select"), sides = [...framing.querySelectorAll("input")];
+  select.append(new Option(t("sketch.own-shape", "Own shape"), "-1"), ...SHAPES.map(([wide, high], i) => new Option(`${wide}:${high}`, String(i))));
+  select.setAttribute("aria-label", t("sketch.shape", "Shape of the frame"));
+  for (const [i, name] of [t("sketch.frame-width", "Width of the frame"), t("sketch.frame-height", "Height of the frame")].entries()) sides[i].setAttribute("aria-label", name);
+  select.addEventListener("change", () => {
+    const [wide, high] = SHAPES[select.value] ?? [0, 0];
+    if (drawn) setFrame(wide ? shaped(drawn.whole, wide / high, SIDE_MOST) : drawn.whole);
+  });
+  for (const side of sides) side.addEventListener("change", () => {
+    const [wide, high] = sides.map((each) => Number(each.value));
+    if (!drawn || !wide || !high) return tools();
+    setFrame(sized(drawn.frame, wide, high, SIDE_MOST));
+    side.value = String(drawn.frame[side === sides[0] ? "width" : "height"]); // what is too small or too large is as it may be
+  });
   range.addEventListener("input", () => resize(SIZES.least * (SIZES.most / SIZES.least) ** (range.value / 100)));
   canvas.setAttribute("aria-label", live.state?.charts ? t("sketch.canvas-pick", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, P, F and M choose a tool, I inverts, Ctrl+Z undoes.") : t("sketch.canvas", "Starting picture. Arrow keys move the brush, Space paints, B, E, L, F and M choose a tool, I inverts, Ctrl+Z undoes."));
   /** @param {string} label @param {() => unknown} run */
@@ -395,7 +449,7 @@ function build(card) {
   deed(t("describe.start", "Put into words"), () => start.now && describe(start.now.picture, start.now.name), "describe");
   deed(t("sketch.other", "Another picture"), () => file.click());
   deed(t("force.remove", "Remove"), closeStart);
-  for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, blur: draw, focus: draw })) canvas.addEventListener(kind, hear);
+  for (const [kind, hear] of Object.entries({ pointerdown: begin, pointermove: move, pointerup: end, pointercancel: end, pointerleave: () => showRing(false), blur: () => showRing(false), focus: draw })) canvas.addEventListener(kind, hear);
   card.querySelector(".h-drawing").addEventListener("keydown", key);
   canvas.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
     if (tool !== "move" && !event.ctrlKey) return; // else the page is scrolled

@@ -1,0 +1,32 @@
+// A press of Paint while its pictures are read and sent, which takes a phone seconds: it is told at once, and another press is kept.
+import { onPage } from "./elements.js";
+import { guide, reference } from "./guide.js";
+import { live, press } from "./hearth.js";
+import { start } from "./picture.js";
+import { inForce, told } from "./told.js";
+
+let sending = false, again = false;
+const tell = () => inForce("paint", "sending", sending && { again });
+
+/** A press has begun: it waits for a start picture that was chosen and is still being read. */
+export async function sendBegins() {
+  sending = Boolean(told.paint.reading || start.now || guide.now || reference.now);
+  tell();
+  await start.read;
+}
+
+/** The press has been answered, or cannot be sent; the one that came meanwhile follows. */
+export function sendEnds() {
+  const next = again;
+  sending = again = false;
+  tell();
+  if (next) press("paint-go");
+}
+
+// Gradio drops a press before the last one's answer. The second half of a double click is none of its own.
+onPage("click", (event) => {
+  if (!sending || live.away || !event.target.closest?.("button#paint-go")) return;
+  event.stopImmediatePropagation();
+  again ||= event.detail < 2;
+  tell();
+}, true);
