@@ -223,8 +223,10 @@ export function drawPicked(bar, shelf, more) {
   add(t("shelf.pick-none", "Select none"), () => (picked.clear(), shelf.change({})));
 }
 
-/** Move a creation within the album that is looked into: by a place, or to where another one is. @param {Shelf} shelf @param {number} id @param {"shift" | "place"} name @param {number} value */
-export const moveInAlbum = async (shelf, id, name, value) => (await deed(shelf, name, { ids: [id], album: shelf.look.album, value: String(value) })) && (await shelf.show());
+/** Move a creation by a place within the album that is looked into. @param {Shelf} shelf @param {number} id @param {number} by */
+export const shiftInAlbum = async (shelf, id, by) => (await deed(shelf, "shift", { ids: [id], album: shelf.look.album, value: String(by) })) && shelf.show();
+/** Move it to where another one is. @param {Shelf} shelf @param {number} id @param {number} other */
+export const placeInAlbum = async (shelf, id, other) => (await deed(shelf, "place", { ids: [id], album: shelf.look.album, value: String(other) })) && shelf.show();
 
 /** A creation's own name, its tags, and how they are changed. @param {any} card @param {CreationView} each @param {Shelf} shelf */
 export function drawMarks(card, each, shelf) {

@@ -1,5 +1,5 @@
 // Shelf: search as you type, one page at a time, by day.
-import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, move, moveInAlbum, takeProject } from "./albums.js";
+import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, move, placeInAlbum, shiftInAlbum, takeProject } from "./albums.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { enlargeActs, enlargeButton, listEnlarging } from "./enlarge.js";
 import { changeByWords, startFrom } from "./force.js";
@@ -423,7 +423,7 @@ function letDown(event) {
   if (!carried || !isMoved()) return;
   event.preventDefault();
   event.stopPropagation(); // it is no file
-  if (carried !== event.currentTarget) moveInAlbum(shelf, carried.each.id, "place", event.currentTarget.each.id);
+  if (carried !== event.currentTarget) placeInAlbum(shelf, carried.each.id, event.currentTarget.each.id);
 }
 const /** @type {Record<string, number>} */ SHIFTS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 /** @param {KeyboardEvent & { currentTarget: any }} event */
@@ -431,7 +431,7 @@ function shiftByKey(event) {
   const by = event.altKey && !event.ctrlKey && !event.metaKey && isMoved() && SHIFTS[event.key];
   if (!by || event.currentTarget.each.before) return;
   event.preventDefault(); // else the browser goes back
-  moveInAlbum(shelf, event.currentTarget.each.id, "shift", by);
+  shiftInAlbum(shelf, event.currentTarget.each.id, by);
 }
 
 /** @param {Creation} each */
@@ -482,7 +482,7 @@ function fill(card, each) {
   const add = (/** @type {string} */ label, /** @type {() => unknown} */ run) => does.appendChild(named(makeButton(label, run)));
   if (each.binned) return add(t("shelf.restore", "Restore"), () => act(each.id, "restore"));
   if (moves) for (const [label, by] of /** @type {[string, number][]} */ ([[t("album.earlier", "Move earlier"), -1], [t("album.later", "Move later"), 1]])) {
-    add(label, () => moveInAlbum(shelf, each.id, "shift", by)).classList.add("h-moves");
+    add(label, () => shiftInAlbum(shelf, each.id, by)).classList.add("h-moves");
   }
   add(t("shelf.reuse", "Reuse settings"), () => reuse(each));
   if (each.parts) add(t("shelf.parts", "Open its parts"), () => (openTab("speak"), call("speak.open", { creation: each.id }), soon()));
