@@ -40,6 +40,7 @@ from app.ui.state.asked import Asked, Word
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import RANGES, SAVED, read_allowance
 from app.ui.state.json_routes import owner_route
+from app.ui.state.kept_guests import KeptGuests
 from app.ui.tabs import shelf
 from app.ui.window import Serving, build_guest_window, configure_queue, serve_window
 
@@ -76,6 +77,7 @@ class Share:
         self._lock = threading.Lock()
         self._open: OpenShare | None = None
         self._public_host = ""
+        self._guests = KeptGuests(desk.settings)
         desk.jobs.find_nickname = self._find_nickname
 
     def begin(self, hours: float, at_home: bool = False) -> None:
@@ -91,6 +93,8 @@ class Share:
                 until_s=time.monotonic() + hours * 3600,
                 secure=is_loopback(host) or bool(self._tls),
                 behind_tunnel=is_loopback(host),
+                secret=self._guests.read_key("household"),  # a household counts as one over all shares, as its guests come again
+                guests=self._guests,
                 list_busy=lambda: {job.owner for job in self._desk.keeper.journal.list_live()},
             )
             self._public_host = ""
@@ -119,7 +123,7 @@ class Share:
     def _find_nickname(self, owner: str) -> str:
         now = self._open
         logins = [] if now is None else list(now.logins.by_token.values())
-        return next((each.nickname for each in logins if each.person.name == owner), "")
+        return next((each.nickname for each in logins if each.person.name == owner), "") or self._guests.find_name(owner) or ""
 
     def _stop_jobs(self, of: Callable[[str], bool]) -> None:
         """Stop jobs that nobody can fetch any more; what is finished of them stays on the owner's shelf."""
@@ -155,9 +159,13 @@ class Share:
             view["password"] = now.password
         return view
 
-    def send_away(self, name: str) -> None:
-        if self._open is not None:
-            self._open.logins.log_out(name)
+    def send_away(self, name: str, for_good: bool = False) -> None:
+        """Log a guest out. `for_good`: change the password, which they know; whoever else is in stays."""
+        if (now := self._open) is not None:
+            if for_good:
+                now.password, now.password_shown = make_password(), False
+                now.logins.change_password(now.password)
+            now.logins.log_out(name)
             self._stop_jobs(lambda owner: owner == name)
 
     def limit(self, changes: Mapping[str, Any]) -> None:
@@ -244,6 +252,7 @@ class ShareAsked(Asked):
     hours: float | None = None
     at_home: bool = False
     id: str = ""
+    for_good: bool = False
     letters: float | None = None
     side: float | None = None
     steps: float | None = None
@@ -268,7 +277,7 @@ def answer_act(share: Share, request: Request, asked: ShareAsked) -> Response:
     elif asked.act == "end":
         share.end()
     elif asked.act == "send-away":
-        share.send_away(asked.id)
+        share.send_away(asked.id, asked.for_good)
     elif asked.act == "limits":
         share.limit(asked.model_dump(include=set(RANGES), exclude_none=True))
     else:

@@ -258,8 +258,9 @@ def test_time_ends_it() -> None:
         logins.log_in("a b", "")
 
 
-def test_the_code_on_the_screen_lets_in_for_two_minutes_and_no_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six English words are a lot to type on a phone. A photo of the screen is soon worth nothing."""
+@pytest.fixture
+def entrances(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the QR codes carry that are drawn."""
     drawn = list[str]()
 
     def draw(text: str) -> str:
@@ -267,6 +268,12 @@ def test_the_code_on_the_screen_lets_in_for_two_minutes_and_no_longer(desk: Desk
         return "<svg/>"
 
     monkeypatch.setattr(share, "draw_qr", draw)
+    return drawn
+
+
+def test_the_code_on_the_screen_lets_in_for_two_minutes_and_no_longer(desk: Desk, entrances: list[str]) -> None:
+    """Six English words are a lot to type on a phone. A photo of the screen is soon worth nothing."""
+    drawn = entrances
     sharing = Share(desk, no_tunnel)
     sharing.begin(1)
     try:
@@ -292,6 +299,65 @@ def test_the_code_on_the_screen_lets_in_for_two_minutes_and_no_longer(desk: Desk
             assert now.logins.use_ticket(drawn[-1].partition("=")[2]) is None
     finally:
         sharing.end()
+
+
+def test_a_browser_stays_the_same_guest_over_shares(desk: Desk, tmp_path: Path) -> None:
+    """After each new link a guest was another one, and nothing on the shelf was theirs."""
+    with patient_http.Client() as phone, patient_http.Client() as other:
+        with shared(desk) as (address, words, sharing):
+            assert phone.post(f"{address}hearth/login", data={"password": words, "name": "Ada"}).status_code == 303
+            (ada,) = sharing.view()["guests"]
+            job = desk.keeper.journal.queue(PictureRequest("a kiln"), Choice(), ada["id"])
+            desk.keeper.journal.withdraw(job.id)
+            Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+            (kept,) = desk.keeper.shelf.keep(job, [tmp_path / "a.png"], RunSummary("sd15"))
+        assert desk.jobs.find_nickname(ada["id"]) == "Ada", "the owner's shelf says who made it"
+        with shared(desk) as (address, words, sharing):
+            assert phone.get(f"{address}hearth/live").status_code == 401, "what it keeps lets nobody in"
+            assert 'value="Ada"' in phone.get(f"{address}hearth/login").text
+            assert phone.post(f"{address}hearth/login", data={"password": "no"}).status_code == 401
+            assert phone.post(f"{address}hearth/login", data={"password": words}).status_code == 303
+            (again,) = sharing.view()["guests"]
+            assert (again["id"], again["name"]) == (ada["id"], "Ada")
+            assert [each["id"] for each in phone.get(f"{address}hearth/shelf").json()["creations"]] == [kept.id]
+            seal = phone.cookies["hearth_visitor"].rpartition(".")[2]
+            for forged in (f"{ada['id']}.{'0' * 64}", f"owner.{seal}", f"{ada['id']}0.{seal}", ada["id"], "."):
+                headers = {"Cookie": f"hearth_visitor={forged}"}
+                assert other.post(f"{address}hearth/login", data={"password": words}, headers=headers).status_code == 303
+                assert other.get(f"{address}hearth/shelf").json()["creations"] == []
+                assert other.get(f"{address}hearth/creation/{kept.id}").status_code == 404
+                other.cookies.clear()
+            assert phone.post(f"{address}hearth/login", data={"password": words}).status_code == 303
+            assert [each["id"] for each in sharing.view()["guests"]].count(ada["id"]) == 1, "a browser has one login"
+
+
+def test_who_comes_by_the_code_is_asked_for_a_name_once(desk: Desk, entrances: list[str]) -> None:
+    with shared(desk) as (address, _, sharing):
+        for name, answer in (("Ben", {"who": "name", "name": "Ben"}), ("", {"who": "skip", "name": "Eve"})):
+            with patient_http.Client(follow_redirects=True) as phone:
+                asked = phone.get(entrances[-1]).text
+                assert 'name="who"' in asked and 'name="password"' not in asked
+                assert phone.post(f"{address}hearth/login", data=answer).url.path == "/"
+                assert sharing.view()["guests"][-1]["name"] == name
+                assert phone.get(entrances[-1]).url.path == "/", "once"
+                assert sharing.view()["guests"][-1]["name"] == name
+        with patient_http.Client() as stranger:
+            assert stranger.post(f"{address}hearth/login", data={"who": "name", "name": "Eve"}).status_code == 401
+            assert 'name="password"' in stranger.get(f"{address}hearth/login?who").text
+
+
+def test_who_is_sent_away_for_good_needs_the_new_password(desk: Desk, entrances: list[str]) -> None:
+    with shared(desk) as (address, words, sharing), guest_client(address, words, "Ada") as ada, guest_client(address, words) as eve:
+        sharing.send_away(sharing.view()["guests"][0]["id"], for_good=True)
+        before = entrances[-1]
+        changed = sharing.view()
+        assert changed["password"] not in (words, "") and "password" not in sharing.view(), "shown once"
+        assert eve.get("/hearth/live").status_code == 200, "who is in stays"
+        assert ada.get("/hearth/live").status_code == 401
+        assert ada.post("/hearth/login", data={"password": words}).status_code == 401
+        assert "set-cookie" not in ada.get(before).headers, "nor by a code of before"
+        assert ada.post("/hearth/login", data={"password": changed["password"]}).status_code == 303
+        assert ada.get("/hearth/live").status_code == 200
 
 
 def test_nobody_is_shared_with_where_the_tunnel_fails(desk: Desk) -> None:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -35,10 +35,13 @@ from app.ui.access.guesses import Guesses
 from app.ui.access.program_answers import API_PREFIXES
 from app.ui.access.request_guard import NONCE, is_loopback, parse_host, refusal
 from app.ui.page.translate import language, text, translate
+from app.ui.state.kept_guests import KeptGuests
 from app.ui.state.person import KEY, OWNER, Person
 
 COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """All ports of a host share their cookies, so the owner's, under True, has another name than the guests'."""
+VISITOR: Final = "hearth_visitor"
+"""A guest's browser keeps under this name which guest it is, over the end of a share. It lets nobody in."""
 LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
 """Nobody needs a login for these: Gradio's start-up request, a second start's ping, the login page's icon. They hold no secrets."""
@@ -48,6 +51,8 @@ WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
 """The API key works here too, besides below the APIs: Gradio's client asks for these, and OpenAI's answers link to such files. Browsers never send
 a key by themselves."""
 TICKET: Final = "t"
+WHO: Final = "who"
+"""The form asks a guest who is in already for their name alone, as one who came by the QR code was asked nothing."""
 TICKET_S: Final = 60.0
 """So long a QR code shows the same ticket, which lets in for twice as long: a photo of the screen is soon worth nothing."""
 LOGINS_MOST: Final = 40
@@ -129,6 +134,8 @@ class Logins:
     """It turns addresses into households, so that none is stored."""
     list_busy: Callable[[], Collection[str]] = tuple
     """It names those who have a job that waits or runs."""
+    guests: KeptGuests | None = None
+    """It knows who comes again."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -144,8 +151,9 @@ class Logins:
     def find_household(self, address: str) -> str:
         return hmac.digest(self.secret, address.encode(), "sha256").hex()[:12]
 
-    def log_in(self, given_password: str, nickname: str, address: str = "") -> str:
-        """Return a new token, or raise Trouble with the reason for refusing. The right password is let in, whatever was guessed before."""
+    def log_in(self, given_password: str, nickname: str, address: str = "", kept: str = "") -> str:
+        """Return a new token, or raise Trouble with the reason for refusing. The right password is let in, whatever was guessed before.
+        `kept`: which guest the browser says it is."""
         household = self.find_household(address)
         with self.lock:
             now_s = self.clock()
@@ -154,7 +162,7 @@ class Logins:
             if not hmac.compare_digest(digest_password(given_password), self.password_digest):
                 raise WrongPassword(say("login.wrong", "Wrong password. Check it and try again."))
             self.guesses.forget(household)
-            return self._enter(household, nickname, now_s)
+            return self._enter(household, nickname, now_s, kept)
 
     def show_ticket(self) -> str:
         """Return what the QR code carries now."""
@@ -164,22 +172,45 @@ class Logins:
                 self.tickets = (*self.tickets[-1:], (secrets.token_urlsafe(16), now_s))
             return self.tickets[-1][0]
 
-    def use_ticket(self, given: str, address: str = "") -> str | None:
+    def use_ticket(self, given: str, address: str = "", kept: str = "") -> str | None:
         """Return a new token for a ticket that is shown or was a moment ago; several may come in by one."""
         with self.lock:
             now_s = self.clock()
             right = [
                 hmac.compare_digest(given.encode(), ticket.encode()) for ticket, drawn_s in self.tickets if now_s - drawn_s < 2 * TICKET_S
             ]
-            return self._enter(self.find_household(address), "", now_s) if any(right) and not self.closed else None
+            return self._enter(self.find_household(address), None, now_s, kept) if any(right) and not self.closed else None
 
-    def _enter(self, household: str, nickname: str, now_s: float) -> str:
-        person = OWNER if self.owner else Person(new_guest(household), False)
+    def _enter(self, household: str, nickname: str | None, now_s: float, kept: str) -> str:
+        """`nickname`: None where nobody was asked for it."""
+        known = self.guests.read(kept) if self.guests is not None else None
+        person = OWNER if self.owner else Person(known or new_guest(household), False)
+        if known:  # this browser's login before
+            self.by_token = {key: login for key, login in self.by_token.items() if login.person != person}
         if len(self.by_token) >= LOGINS_MOST:
             self._make_room(household_of(person.name))
         token = secrets.token_urlsafe(32)
-        self.by_token[digest_token(token)] = Login(person, nickname[:NAME_LETTERS].strip(), now_s, now_s)
+        name = shorten_name(nickname or "") or self._recall_name(person)
+        self.by_token[digest_token(token)] = Login(person, name, now_s, now_s)
+        if nickname is not None and self.guests is not None:
+            self.guests.keep_name(person.name, name)
         return token
+
+    def _recall_name(self, person: Person) -> str:
+        return (self.guests and self.guests.find_name(person.name)) or ""
+
+    def give_name(self, token: str, nickname: str) -> None:
+        """Call a guest so; "" for one who would not say."""
+        key = digest_token(token)
+        with self.lock:
+            if (login := self.by_token.get(key)) is not None and self.guests is not None:
+                self.by_token[key] = replace(login, nickname=shorten_name(nickname))
+                self.guests.keep_name(login.person.name, shorten_name(nickname))
+
+    def change_password(self, words: str) -> None:
+        """Let in by other words from now on; who is in stays, and a QR code of before is worth nothing."""
+        with self.lock:
+            self.password_digest, self.tickets = digest_password(words), ()
 
     def _make_room(self, entering: str) -> None:
         """Log out one of the household with most logins, counting the one that enters: of those without a job, who was idle
@@ -218,6 +249,10 @@ class Logins:
     def log_out(self, name: str) -> None:
         with self.lock:
             self.by_token = {key: login for key, login in self.by_token.items() if login.person.name != name}
+
+
+def shorten_name(nickname: str) -> str:
+    return nickname[:NAME_LETTERS].strip()
 
 
 def digest_token(token: str) -> bytes:
@@ -284,11 +319,15 @@ class LoginRequired:
         if request.method == "POST":
             return await self._answer_login(request)
         ticket = request.query_params.get(TICKET, "")
-        if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope))):
-            return self._remember(request, token, RedirectResponse("/", 303))
+        if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope), request.cookies.get(VISITOR, ""))):
+            return self._remember(request, token, RedirectResponse("/" if self._is_named(token) else f"{LOGIN_PATH}?{WHO}", 303))
+        if WHO in request.query_params and self._is_guest(request):
+            return render_page(request, None, 200, False, asks="name")
         chosen = request.query_params.get("language", "")
         if chosen not in languages():
-            return render_page(request, None, ShareEnded.status if self._logins.closed else 200, self._logins.owner)
+            return render_page(
+                request, None, ShareEnded.status if self._logins.closed else 200, self._logins.owner, self._recall_name(request)
+            )
         answer = RedirectResponse(LOGIN_PATH, 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
         return answer
@@ -301,9 +340,12 @@ class LoginRequired:
                 if len(body) > FORM_BYTES:
                     return Response(status_code=413)
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        if WHO in given and self._is_guest(request):
+            self._logins.give_name(request.cookies[COOKIES[False]], given.get("name", "") if given[WHO] == "name" else "")
+            return RedirectResponse("/", 303)
         address, by_program = self._find_address(request.scope), request.url.path.rstrip("/") == GRADIO_LOGIN
         try:
-            token = self._logins.log_in(given.get("password", ""), given.get("name", ""), address)
+            token = self._logins.log_in(given.get("password", ""), given.get("name", ""), address, request.cookies.get(VISITOR, ""))
         except WrongPassword as wrong:
             refused = await self._logins.hold_wrong(address) or wrong
             return render_page(request, refused.sentence, refused.status, self._logins.owner, given.get("name", ""))
@@ -316,11 +358,31 @@ class LoginRequired:
         secure = self._logins.secure and not is_loopback(parse_host(request.headers.get("host", "")))
         left_s = None if self._logins.until_s is None else int(self._logins.until_s - self._logins.clock())
         answer.set_cookie(COOKIES[self._logins.owner], token, max_age=left_s, httponly=True, samesite="lax", secure=secure)
+        person = self._logins.find_person(token)
+        if self._logins.guests is not None and person is not None and not person.owner:
+            kept = self._logins.guests.sign(person.name)
+            answer.set_cookie(VISITOR, kept, max_age=YEAR_S, path=LOGIN_PATH, httponly=True, samesite="lax", secure=secure)
         return answer
 
+    def _is_guest(self, request: Request) -> bool:
+        cookie = request.cookies.get(COOKIES[False], "")
+        return not self._logins.owner and bool(cookie) and self._logins.find_person(cookie) is not None
 
-def render_page(request: Request, trouble: Sentence | None, status: int, owner: bool, nickname: str = "") -> HTMLResponse:
-    """Draw the form. Guests alone are asked for a name, and keep the one they gave."""
+    def _recall_name(self, request: Request) -> str:
+        guests = self._logins.guests
+        known = guests.read(request.cookies.get(VISITOR, "")) if guests is not None else None
+        return (guests.find_name(known) or "") if guests is not None and known else ""
+
+    def _is_named(self, token: str) -> bool:
+        """Tell whether a guest was asked for a name before."""
+        person, guests = self._logins.find_person(token), self._logins.guests
+        return person is None or guests is None or guests.find_name(person.name) is not None
+
+
+def render_page(
+    request: Request, trouble: Sentence | None, status: int, owner: bool, nickname: str = "", asks: Literal["all", "name"] = "all"
+) -> HTMLResponse:
+    """Draw the form. Guests alone are asked for a name, and keep the one they gave. `asks`: "name" for one who is in already."""
     spoken = language(request)
     alert = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
 
@@ -339,15 +401,21 @@ def render_page(request: Request, trouble: Sentence | None, status: int, owner: 
     )
     name = f"""<label>{word("login.name", "Your name (optional)")}
 <input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname" value="{html.escape(nickname[:NAME_LETTERS])}"></label>"""
-    body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
-<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
-</head><body><main><h1>Hearth</h1><p>{greeting}</p>{alert}
-<form method="post" action="{LOGIN_PATH}"><label>{word("login.password", "Password")}
+    secret = f"""<label>{word("login.password", "Password")}
 <input name="password" type="password" required autofocus autocomplete="current-password"></label>
 <label class="seen" hidden><input type="checkbox">{word("login.show", "Show the password")}</label>
 {"" if owner else name}
-<button>{word("login.enter", "Log in")}</button></form><p class="other">{other}</p></main>
-<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script></body></html>"""
+<button>{word("login.enter", "Log in")}</button>"""
+    if asks == "name":
+        greeting = word("login.who", "What are you called? Then it is seen whose work is whose.")
+        secret = f"""{name}<button name="{WHO}" value="name">{word("login.go-on", "Continue")}</button>
+<button name="{WHO}" value="skip" class="skip">{word("login.skip", "Skip")}</button>"""
+        other = ""
+    script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks == "all" else ""
+    body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
+<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
+</head><body><main><h1>Hearth</h1><p>{greeting}</p>{alert}
+<form method="post" action="{LOGIN_PATH}">{secret}</form><p class="other">{other}</p></main>{script}</body></html>"""
     return HTMLResponse(body, status, {"Cache-Control": "no-store"})
 
 
@@ -360,6 +428,7 @@ label { display: block; margin: 14px 0; } input { display: block; box-sizing: bo
 border: 1px solid var(--h-edge); border-radius: 10px; background: var(--h-ground); color: inherit; }
 button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px;
 background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
+.skip { background: none; color: var(--h-ember); }
 .seen { display: flex; gap: 8px; align-items: center; margin-top: -6px; } .seen[hidden] { display: none; } .seen input { width: auto; margin: 0; }
 .other { margin: 18px 0 0; } a { color: var(--h-ember); } :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; }
 """

@@ -153,7 +153,9 @@ ROUTES: Final = (
     Address("hearth/disk/{act}", "POST", ("name", "place")),
     Address("hearth/share"),
     Address(
-        "hearth/share/{act}", "POST", ("hours", "at_home", "id", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share")
+        "hearth/share/{act}",
+        "POST",
+        ("hours", "at_home", "id", "for_good", "letters", "side", "steps", "batch", "waiting", "waiting_all", "share"),
     ),
 )
 """The page uses all of these routes of Hearth's own. Logging in and what a second start asks are not the page's."""
@@ -182,11 +184,11 @@ DEEDS: Final[Mapping[str, tuple[str, ...]]] = {
         "name",
         "delete",
         "restore",
-        "keep",
-        "open",
         "order",
         "shift",
         "place",
+        "keep",
+        "open",
         "back",
         "left",
     ),

@@ -160,10 +160,18 @@ class PhoneValues(TypedDict, total=False):
     """True: the first words of what was asked for are sent along."""
 
 
+class GuestsValues(TypedDict, total=False):
+    """Who comes again: `kept_guests.KeptGuests`."""
+
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    names: dict[str, Words]
+
+
 class SettingsValues(TypedDict, total=False):
     choice: ChoiceValues
     visitors: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     """The guests' limits are kept here, as `guest_limits.SAVED` says."""
+    guests: GuestsValues
     models: list[Words]
     finds: bool
     """True: models of other programs may be looked for."""
