@@ -30,7 +30,7 @@ from app.ui.share import Share
 from app.ui.state.desk import Desk
 from app.ui.tabs import models, shelf, welcome
 from app.ui.window import HeadInjection
-from tests.support.guests import AT_HOME, desk_at, shared
+from tests.support.guests import AT_HOME, desk_at, guest_client, shared
 from tests.support.window import CHROMIUM, FLAGS, WAIT_MS, shut_out
 
 pytestmark = [
@@ -153,7 +153,16 @@ def test_the_owners_panel(light: Light, language: str, width: int, desk: Desk, b
         page.get_by_role("radio", name=re.compile("Anywhere|任何地方")).check()
         page.locator(".h-begin button").click()
         page.locator(".h-running").wait_for()
-        assert len(page.locator(".h-secret code").inner_text().split()) == 6
+        password = page.locator(".h-secret code").inner_text()
+        assert len(password.split()) == 6
+        with guest_client(sharing.view()["address"], password, "Ada"):
+            page.locator(".h-guests button").click()
+            asked = page.get_by_role("alertdialog")
+            expect(asked).to_contain_text(re.compile("Whoever knows the password can come in again|知道密码的人可以再次登录"))
+            assert not shut_out(page)
+            asked.get_by_role("button", name=re.compile("change the password|更换密码")).click()
+            expect(page.locator(".h-guests li")).to_have_count(0)
+            expect(page.locator(".h-secret code")).not_to_have_text(password)
         assert page.locator(".h-qr svg").count() == 1
         expect(page.locator(".h-lost")).to_be_hidden()
         lost.append(Sentence("tunnel.lost", "The link is offline."))

@@ -2,6 +2,7 @@
 import { copies, named } from "./copies.js";
 import { el, list, makeButton, open, text } from "./elements.js";
 import { area, ask, post } from "./hearth.js";
+import { decide } from "./sure.js";
 import { sentences, t, time } from "./words.js";
 
 const LOOK_MS = 3000;
@@ -150,7 +151,11 @@ function draw(view) {
     const name = each.name || t("share.unnamed", "unnamed guest");
     text(row.querySelector("b"), name);
     named(row.querySelector("button"), t("share.away", "Remove"), name);
-    row.querySelector("button").addEventListener("click", () => act("send-away", { id: each.id }));
+    row.querySelector("button").addEventListener("click", async () => {
+      const question = t("share.away-sure", "{name} is logged out, and their jobs stop. Whoever knows the password can come in again; with another password only the others stay in.", { name });
+      const chosen = await decide(question, [[t("share.away", "Remove"), "h-danger"], [t("share.away-for-good", "Remove and change the password"), "h-danger"]]);
+      if (chosen >= 0) act("send-away", { id: each.id, for_good: chosen === 1 });
+    });
     return row;
   }, (row, each) => text(row.querySelector("span"), t("share.seen", "joined {since} ago, last active {seen} ago", { since: time(each.since_s), seen: time(each.seen_s) })));
 }
