@@ -118,6 +118,8 @@ class JobsDesk:
     hearing: HearingDesk
     latest: dict[tuple[str, str], str] = field(default_factory=dict)
     """Each tab shows this job, by person and kind; a tab opened later picks it up."""
+    by_programs: set[str] = field(default_factory=set)
+    """Programs asked for these of them."""
     grids: dict[str, Grid] = field(default_factory=dict)
     chapters: Chapters = NO_CHAPTERS
     """The owner alone has chapters: those begun last."""
@@ -145,7 +147,7 @@ class JobsDesk:
         self.guest_files = GuestFiles(self.keeper.home.scratch / "uploads", self.keeper.describe_to_come)
 
     def begin(self, request: Request, person: Person, choice: Choice | None = None, by_program: bool = False) -> str:
-        """Queue a job; every tab of this person shows it from now on."""
+        """Queue a job; every tab of this person shows it from now on, a program's only while it runs, unless it takes no other's place."""
         with self.beginning:
             if person.owner:
                 self.check_turn(person, by_program)
@@ -158,7 +160,10 @@ class JobsDesk:
                 raise told from trouble
         self.measuring.give_way()
         self.hearing.give_way()
-        self.latest[person.name, request.kind] = job.id
+        before = self.latest.get(shown := (person.name, request.kind), "")
+        if not (by_program and before) or before in self.by_programs:
+            self.latest[shown] = job.id
+            self.by_programs = self.by_programs - {before} | ({job.id} if by_program else set())
         return job.id
 
     def _grant(self, request: Request, person: Person) -> Request:

@@ -61,6 +61,21 @@ from tests.support.tiny_voices import STARTER, save_voice
 from tests.support.waiting import WatchedLock, until
 
 
+def test_what_a_program_asked_for_does_not_stay_in_the_place_of_what_is_there(tmp_path: Path) -> None:
+    """A program spoke a word, and the parts that somebody was editing were gone from the window."""
+    with desk_at(tmp_path) as desk:
+        own = desk.jobs.begin(SpeechRequest("[S1] One."), OWNER)
+        desk.jobs.stop("speech", OWNER)
+        asked = desk.jobs.begin(SpeechRequest("[S1] Two."), OWNER, by_program=True)
+        assert desk.jobs.find_current("speech", OWNER) == asked, "while it is made, it can be seen and stopped"
+        desk.keeper.stop(asked)
+        assert desk.jobs.find_current("speech", OWNER) == own
+        for _ in range(2):
+            asked = desk.jobs.begin(PictureRequest("a tree"), OWNER, by_program=True)
+            desk.keeper.stop(asked)
+            assert desk.jobs.find_current("picture", OWNER) == asked, "it takes the place of nothing, or of another program's"
+
+
 def test_stop_takes_what_comes_next_and_not_what_was_asked_for_last(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         first, other, last = (
