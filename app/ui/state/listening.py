@@ -142,7 +142,7 @@ class Listening:
             raise _Left(
                 say_to_all(
                     "listening.left",
-                    "Another script was spoken or opened meanwhile, so the marked parts of this one were left as they are.",
+                    "Another script was spoken or opened meanwhile, so the marked parts of this one are not spoken again any further.",
                 )
             )
         return spoken
