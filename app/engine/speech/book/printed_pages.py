@@ -191,8 +191,8 @@ def _find_endnotes(pages: Iterable[tuple[Sequence[PrintedLine], Collection[str]]
             alike.popleft()
         if alike:
             alike.popleft()
-            for number, (_, page) in enumerate(row, 1):
-                ends[page].add(str(number))
+            for count, (_, page) in enumerate(row, 1):
+                ends[page].add(str(count))
     return ends
 
 
