@@ -16,6 +16,7 @@ from diffusers.models.attention_processor import AttnProcessor
 from torch import Tensor, nn
 from transformers import CLIPTextModel, CLIPTokenizer
 
+from app.compat.machine.processor import multiplies_bfloat16
 from training.muon import Muon
 from training.pictures.captions import say
 from training.pictures.data import FIRST_SEED
@@ -107,7 +108,7 @@ def _loss(unet: UNet2DConditionModel, clean: Tensor, hidden: Tensor, weights: Te
     when = (share * len(alphas)).long().clamp(max=len(alphas) - 1)
     signal, spread = alphas[when].sqrt().view(-1, 1, 1, 1), (1 - alphas[when]).sqrt().view(-1, 1, 1, 1)
     noise = torch.randn_like(clean)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=multiplies_bfloat16()):
         found = unet(signal * clean + spread * noise, when, hidden, return_dict=False)[0]
     off = (found.float() - (signal * noise - spread * clean)) ** 2
     return (off * weights).mean(), off.detach().mean((1, 2, 3)), share
