@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from app.engine.pictures.scenes.scene import Group
-from training.pictures import train
+from training.pictures import train, transformer
 from training.pictures.autoencoder import as_input, begin_autoencoder, cut_outs, halved, latents_of
 from training.pictures.captions import say
 from training.pictures.draw import draw, place_things
@@ -193,3 +193,15 @@ def test_two_steps_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert 0 < pack(tmp_path, tmp_path / "packed", train.AMOUNTS) <= MAX_BYTES
     assert str(tmp_path) not in "".join(path.read_text("utf-8") for path in (tmp_path / "packed").rglob("*.json"))
     assert load(tmp_path / "packed").unet.config.in_channels == 4
+
+
+def test_a_transformer_is_trained_and_what_reusing_loses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two steps it paints noise: a setting that reuses nothing makes the same, and each that does spares what it says."""
+    monkeypatch.setattr(transformer, "DRAWINGS", 16)
+    assert any(line.startswith("transformer 2/2") for line in transformer.train(tmp_path, 2))
+    chosen = [each for each in transformer.CASES if each[0] in ("full", "a little", "much, always")]
+    monkeypatch.setattr(transformer, "CASES", (*chosen, chosen[0]))
+    told = [line.split() for line in transformer.measure(tmp_path, 1)]
+    assert [line[line.index("spared") + 2] for line in told] == ["0.00", "0.00", "0.50", "0.00"]
+    off = [float(line[line.index("off") + 2]) for line in told]
+    assert off[0] == off[3] == 0 < off[1] < off[2]
