@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from app.engine.jobs.shelf import Search
+from app.ui.state.desk import Desk
 from tests.browser.no_engine.test_play_all import SPOKEN
-from tests.support.window import go, needs_chromium, open_page, shut_out
+from tests.support.window import go, needs_chromium, open_page, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -47,6 +49,25 @@ def test_results_are_sent_on_by_the_phones_own_sheet(phone: Page) -> None:
     name, kind, whole = phone.evaluate("window.sent")
     assert {".png": "image/png", ".wav": "audio/wav"}[name[-4:]] == kind and whole
     expect(send).to_be_enabled()
+    assert not shut_out(phone)
+
+
+def test_a_page_without_encryption_takes_what_the_phones_recorder_makes(phone: Page, opened: tuple[Desk, str]) -> None:
+    """It has no microphone there, and said to choose a file where none could be chosen."""
+    phone.add_init_script("Object.defineProperty(navigator, 'mediaDevices', { value: undefined })")
+    phone.reload()
+    phone.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    unfold(phone, "Create a voice")
+    clip = phone.locator("#speak-clip")
+    clip.locator(".source-selection button").last.click()
+    expect(clip.get_by_role("alert")).to_contain_text("Browsers give no microphone to a page without encryption")
+    with phone.expect_file_chooser() as chosen:
+        clip.get_by_role("button", name="Record or choose a file").click()
+    assert chosen.value.element.get_attribute("capture") is not None and chosen.value.element.get_attribute("accept") == "audio/*"
+    made = next(each.path for each in opened[0].keeper.shelf.find(Search()) if each.path.suffix == ".wav")
+    chosen.value.set_files(made)
+    expect(clip.locator(".waveform-container, #waveform").first).to_be_visible()
+    expect(clip.get_by_role("alert")).to_have_count(0)
     assert not shut_out(phone)
 
 
