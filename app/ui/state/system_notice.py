@@ -40,7 +40,9 @@ def write_command(words: str, picture: Path | None) -> tuple[str, ...]:
 def show_notice(words: str, picture: Path | None = None) -> bool:
     """Show a notification; return False where the system shows none."""
     command = write_command(words, picture)
-    hidden = subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0
+    hidden = 0
+    if sys.platform == "win32":
+        hidden = subprocess.CREATE_NO_WINDOW
     told = {**os.environ, "HEARTH_TITLE": NAME, "HEARTH_WORDS": words}
     try:
         return (
