@@ -36,7 +36,8 @@ def make_beside(folder: Path, want: Requirements, extras: Sequence[str], check: 
         tell(say("start.interrupted", "An earlier installation was interrupted; starting it again."))
     slots.forget_ready(folder)
     if new.name in list_way_slots(folder):
-        slots.write_way_back(folder, {})
+        way = slots.read_way_back(folder)
+        slots.write_way_back(folder, {} if way.get("slot") == new.name else way)
     make_environment(new, want)
     for name in sorted((slots.read_extras(slots.read_stamp(old)).keys() | BY_ITSELF) & want.extras.keys() - {"test", *extras}):
         try:

@@ -41,6 +41,8 @@ def step(verb: str, folder: Path) -> int:
 def update(folder: Path) -> int:
     before = slots.current_commit()
     old = slots.current_slot(folder)
+    led_to, other = slots.read_ways(folder), slots.read_stamp(slots.other_slot(old))
+    way = {"slot": old.name, "commit": before, "version": slots.version_of()}
     back_up(old)
     if not before:
         code = prepare_release(folder)
@@ -54,8 +56,10 @@ def update(folder: Path) -> int:
             )
         )
     else:
+        slots.write_way_back(folder, way, slots.read_way_back(folder))  # first: one killed after the pull is led back, too
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
+            slots.write_way_back(folder, *led_to or [{}])
             why = (pulled.stderr.strip().splitlines() or ["no message."])[-1]
             raise Refused(say("update.no-pull", "git could not fetch newer code: {why} Nothing was changed.", why=why))
     after = slots.current_commit()
@@ -63,10 +67,9 @@ def update(folder: Path) -> int:
         tell(say("update.same", "The code is up to date."))
     else:
         tell(say("update.newer", "The code was updated from {before} to {after}.", before=before[:9], after=after[:9]))
-    led_to, other = slots.read_ways(folder), slots.read_stamp(slots.other_slot(old))
-    if after != before or slots.read_stamp(old).get("digest") != slots.read_requirements().digest:
-        way = {"slot": old.name, "commit": before, "version": slots.version_of()}
-        slots.write_way_back(folder, way)  # first: no start meanwhile may take the old environment for one that nobody needs
+    changes = after != before or slots.read_stamp(old).get("digest") != slots.read_requirements().digest
+    # No start meanwhile may take an environment that is led to for one that nobody needs.
+    slots.write_way_back(folder, *[way] if changes else led_to or [{}])
     failed = subprocess.call([sys.executable, str(TOP / "start.py"), "renew"])
     if failed:
         if after != before:
