@@ -241,8 +241,8 @@ def read_ways(folder: Path) -> list[dict[str, str]]:
 
 def read_way_back(folder: Path) -> dict[str, str]:
     """Return where `back` leads, from before the last update to after it or the other way round; {} if nowhere."""
-    before, after, *_ = [*read_ways(folder), {}, {}]
-    return after if _is_current(folder, before) else before
+    ways: list[dict[str, str]] = [*read_ways(folder), {}, {}]
+    return ways[_is_current(folder, ways[0])]
 
 
 def leads_back(folder: Path) -> bool:
