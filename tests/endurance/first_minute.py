@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -29,8 +30,8 @@ PLAYS = "[...document.querySelectorAll('audio')].some((each) => each.currentTime
 MACHINES = {"this machine": "", "GTX 1060": "gtx-1060", "MacBook Air M2": "m2-16gb"}
 WAIT_MS = 600_000
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-DESKTOP = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}}
-PHONE = {"locale": "en-US", "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+DESKTOP: dict[str, Any] = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}}
+PHONE: dict[str, Any] = {"locale": "en-US", "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 @contextmanager
