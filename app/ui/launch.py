@@ -172,7 +172,8 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
     settings = Settings(home.settings)
     fixed = gradio_endpoints.explain_assistants(options.assistants, options.host)
     if fixed is None and settings.get(ASSISTANTS):
-        options = replace(options, assistants=gradio_endpoints.has_assistants())
+        fixed = gradio_endpoints.explain_broken()
+        options = replace(options, assistants=fixed is None)
     keeper = Keeper(
         home, options.pretend, rest_s=rest_s, paused=pausing.find_reason(settings.get(pausing.SAVED, {}), datetime.now(), idle_s=0.0)
     )

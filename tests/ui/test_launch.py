@@ -153,6 +153,14 @@ def test_assistants_are_not_let_in_from_a_network() -> None:
     assert "cannot log in" in str(gradio_endpoints.explain_assistants(False, "0.0.0.0"))
 
 
+def test_a_library_that_does_not_load_keeps_hearth_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise AttributeError("no such attribute")
+
+    monkeypatch.setattr(gradio_endpoints, "import_module", fail)
+    assert str(gradio_endpoints.explain_broken()).endswith("does not load: no such attribute")
+
+
 def test_on_a_network_it_tells_the_address_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

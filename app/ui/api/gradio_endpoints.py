@@ -55,13 +55,13 @@ def check_assistants(wanted: bool, host: str) -> None:
         raise Trouble(say("mcp.listen", "MCP works on this computer only, because assistants cannot log in. Leave out --mcp or --listen."))
 
 
-def has_assistants() -> bool:
-    """Tell whether MCP can be served; a broken library must not keep Hearth from starting."""
+def explain_broken() -> Sentence | None:
+    """Say that MCP's library does not load, whatever it stumbles over: it must not keep Hearth from starting."""
     try:
         import_module("gradio.mcp")
-    except ImportError:
-        return False
-    return True
+    except Exception as fault:
+        return say("mcp.broken", "They are not let in, because the library for it does not load: {fault}", fault=str(fault))
+    return None
 
 
 def explain_assistants(wanted: bool, host: str) -> Sentence | None:

@@ -107,11 +107,9 @@ class Upkeep:
             raise Trouble(BUSY)
 
     def add(self, extra: str) -> None:
-        if can_add() and any(each.name == extra and not each.is_here for each in EXTRAS):
-            if not self.beside.start("environment", extra):
-                raise Trouble(BUSY)
-            if extra == "mcp":  # it is of no use else, and would take a second restart
-                self.let_assistants(True)
+        missing = can_add() and any(each.name == extra and not each.is_here for each in EXTRAS)
+        if missing and not self.beside.start("environment", extra):
+            raise Trouble(BUSY)
 
     @property
     def wants_assistants(self) -> bool:

@@ -200,13 +200,14 @@ def test_only_extras_that_are_known_and_missing_are_begun(kept: Upkeep, monkeypa
     assert not upkeep_view(kept, "en")["assistants"]["wanted"]
 
 
-def test_whoever_adds_the_extra_for_assistants_wants_them(kept: Upkeep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_the_extra_for_assistants_lets_nobody_in(kept: Upkeep, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came with a yes to a download would be let in unasked, also after a cancelled one."""
     monkeypatch.setattr(Beside, "start", lambda *_: True)
     monkeypatch.setattr(extras.Extra, "is_here", property(lambda self: False))
     monkeypatch.setattr(upkeep, "can_add", lambda: True)
-    kept.add("aac")
-    assert not kept.wants_assistants
     kept.add("mcp")
+    assert not kept.wants_assistants
+    kept.let_assistants(True)
     assert upkeep_view(kept, "en")["assistants"] == {"wanted": True, "address": "", "fixed": ""}
     assert Upkeep(Settings(kept._settings._file), threading.Event()).wants_assistants, "also after the restart"
 
