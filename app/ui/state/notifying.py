@@ -18,11 +18,11 @@ import httpx
 from app.base import notices
 from app.base.languages import system_language, templates
 from app.base.sentence import Sentence, join_sentences, say
+from app.base.system_notice import show_notice
 from app.base.trouble import Trouble
 from app.engine.jobs.events import Event, Failed, Finished
 from app.engine.jobs.owners import OWNER
 from app.ui.state.settings_schema import PhoneKind, PhoneValues
-from app.ui.state.system_notice import show_notice
 
 if TYPE_CHECKING:
     from app.engine.keeper.keeper import Keeper

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from app.base.system_notice import show_notice
 from app.engine.jobs.events import Finished
 from app.ui.page.translate import language, text
 from app.ui.page.view_types.machine import PhoneView
@@ -19,7 +20,6 @@ from app.ui.state.json_routes import act_route, owner_route
 from app.ui.state.notifying import ADDRESS_MOST, mask
 from app.ui.state.person import OWNER
 from app.ui.state.settings_schema import PhoneKind
-from app.ui.state.system_notice import show_notice
 
 
 class NotifyAsked(Asked):

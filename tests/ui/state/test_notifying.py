@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.base import notices
 from app.base.sentence import say
+from app.base.system_notice import show_notice, write_command
 from app.base.trouble import Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.events import Failed, Finished, Stopped
@@ -27,7 +28,6 @@ from app.ui.state import notifying
 from app.ui.state.desk import Desk
 from app.ui.state.notifying import LONG_S, LOOKS_S, Notifying, check_address, mask
 from app.ui.state.person import KEY, OWNER, Person
-from app.ui.state.system_notice import show_notice, write_command
 from app.ui.tabs import notify
 from tests.support.guests import desk_at, page_of
 from tests.support.waiting import until
