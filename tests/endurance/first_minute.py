@@ -78,7 +78,7 @@ def walk(page: Page, who: str, looks: Path) -> None:
             expect(page.locator(f"#h-{'parts' if tab == 'speak' else 'canvas'} .h-heard")).to_contain_text(words, timeout=WAIT_MS)
         if not greeted and tab == "speak":
             with timed(who, "Play: until it sounds"):
-                page.locator("#h-parts").get_by_role("button", name="Play").first.click()
+                page.locator("#h-parts").get_by_role("button", name="Play part 1").click()  # Play all has no element of its own
                 page.wait_for_function(PLAYS)
         page.screenshot(path=looks / f"{who} {tab}.png")
 
