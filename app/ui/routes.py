@@ -35,6 +35,7 @@ from app.engine.kinds import is_heard
 from app.engine.pictures.files.encoded import ENDINGS, FORMATS, Format, Wanted, encode_picture
 from app.engine.speech.sound.recode import recode
 from app.engine.speech.text import subtitles
+from app.engine.speech.text.chapter_names import name_chapter
 from app.engine.speech.text.pronunciations import read_field
 from app.ui import start_failure
 from app.ui.live_view import guest_view, owner_view
@@ -60,7 +61,7 @@ from app.ui.tabs import (
     speak_view,
     voice_shelf,
 )
-from app.ui.tabs.shelf import name_chapter, name_file
+from app.ui.tabs.shelf import name_file
 
 PAGE_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".svg": "image/svg+xml"}
 RESULT_TYPES: Final = {

@@ -30,6 +30,7 @@ from app.engine.speech.sound import arrived, join_sound, sound, spoken_parts
 from app.engine.speech.sound.join_sound import Finish, Joined, Segment
 from app.engine.speech.text import script, subtitles, voices
 from app.engine.speech.text.cast_script import FindLimits, parse_request
+from app.engine.speech.text.chapter_names import name_chapter
 from app.engine.speech.text.known_voices import name_voices
 from app.engine.speech.text.pronounce import read_letters
 from app.engine.speech.text.pronunciations import choose_rows, restore_spelling
@@ -217,7 +218,7 @@ def join_parts(
     shown = [text for place in sorted(places) for text in by_part[place]]
     cues = [replace(each, text=text) for each, text in zip(cues, shown, strict=True)]
     told = subtitles.add_to(settings, cues, request.format)
-    return (str(file),), join_sound.join(segments, file, finish, told)
+    return (str(file),), join_sound.join(segments, file, finish, told, name_chapter(request.text))
 
 
 def _find_seed(request: SpeechRequest, folder: Path, places: Collection[int]) -> int:

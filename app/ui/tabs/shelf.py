@@ -35,6 +35,7 @@ from app.engine.speech.book.book import TITLE_MOST, Book
 from app.engine.speech.sound.audiobook import Labels, Spoken, write_audiobook
 from app.engine.speech.sound.recode import add_cover, recode
 from app.engine.speech.sound.sound import Chapter
+from app.engine.speech.text.chapter_names import cut_words, name_chapter
 from app.ui.page import views
 from app.ui.page.translate import Language, language, text, translate
 from app.ui.page.view_types.live import MadeView
@@ -48,10 +49,7 @@ from app.ui.tabs.file_manager import reveal
 
 PAGE: Final = 60
 TAGS_SHOWN: Final = 200
-TITLE_LETTERS: Final = 300
-"""A script without lines has no longer title."""
 FILE_LETTERS: Final = 80
-TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 ID: Final = re.compile(r"[0-9]{1,18}")
 FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
 """Some file systems take these in no name."""
@@ -295,7 +293,7 @@ def export_mp3(desk: Desk, ids: Iterable[int], folder: Path, title: str) -> Path
     made = recode(spoken[0], "mp3", folder, named)
     if made == spoken[0].path:  # an MP3 already: the creation itself stays as it is
         made = Path(shutil.copy2(made, folder))
-    add_cover(made, drawn)
+    add_cover(made, drawn, named)
     return made
 
 
@@ -313,16 +311,6 @@ def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes
 def name_file(path: Path, title: str, ending: str) -> str:
     """Name a file that is sent by its title, as far as every system takes that; else by its own name."""
     return f"{cut_words(' '.join(FORBIDDEN.sub(' ', title).split()), FILE_LETTERS) or path.stem}{ending}"
-
-
-def name_chapter(script: str) -> str:
-    """Name a chapter by the first line of its script."""
-    return cut_words(TAG.sub("", script.strip().partition("\n")[0]).strip(), TITLE_LETTERS)
-
-
-def cut_words(words: str, most: int) -> str:
-    """Cut what is too long after its last whole word."""
-    return words if len(words) <= most else words[: most + 1].rpartition(" ")[0].rstrip(" ,.-") or words[:most]
 
 
 def machine_text(creation: Creation, spoken: Language) -> str:

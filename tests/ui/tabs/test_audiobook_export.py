@@ -18,10 +18,11 @@ from starlette.types import Receive, Scope, Send
 
 from app.engine.jobs.request import Actor, PictureRequest, SpeechRequest
 from app.engine.speech.sound.recode import add_cover, recode
+from app.engine.speech.text.chapter_names import name_chapter
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER
 from app.ui.tabs import shelf
-from app.ui.tabs.shelf import name_chapter, name_file
+from app.ui.tabs.shelf import name_file
 from tests.support.books import save_epub
 from tests.support.both_servers import keep_creation
 from tests.support.guests import desk_at
@@ -165,6 +166,7 @@ def test_one_sound_and_one_picture_are_an_mp3_with_title_and_cover(desk: Desk, t
         assert (cover.format, cover.size) == ("JPEG", size)
     with soundfile.SoundFile(tmp_path / "x.mp3") as file, soundfile.SoundFile(sound.path) as plain:
         assert len(file) == len(plain) and (file.read() == plain.read()).all()
+        assert file.title == "The Kitchen Table: 1", "though it was an MP3 before"
     assert sound.path.read_bytes() == before and not any((desk.keeper.home.scratch / "uploads").glob("*"))
 
 

@@ -63,7 +63,7 @@ class Joined(NamedTuple):
     """Voices came out so loud, before their own volumes."""
 
 
-def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: dict[str, Any]) -> Joined:
+def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: dict[str, Any], title: str = "") -> Joined:
     """Write the file atomically."""
     segments = tuple(segments)
     rate = max(sound.measure(segment.path).rate for segment in segments)
@@ -74,7 +74,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
     fade = int(FADE_S * out_rate)
     written = 0
     with sound.replacing_or_explaining(target) as unfinished:
-        with sound.open_writer(unfinished, finish.coding, out_rate, settings) as file:
+        with sound.open_writer(unfinished, finish.coding, out_rate, settings, title) as file:
 
             def put(samples: Samples) -> None:
                 nonlocal written
@@ -103,7 +103,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
             put(held)
             put(np.zeros(int(finish.tail_s * out_rate), np.float32))
         if finish.coding == "wav":
-            sound.tag_wav(unfinished, settings)
+            sound.tag_wav(unfinished, settings, title)
     return Joined(written / out_rate, find_level(heard))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import soxr
@@ -14,10 +13,7 @@ from app.engine.jobs.creation import Creation
 from app.engine.jobs.settings import SPEECH
 from app.engine.speech.sound import sound
 from app.engine.speech.sound.audiobook import draw_cover
-
-ID3: Final = b"ID3\x03\x00\x00"
-"""LAME begins a file that has words so: ID3 2.3, without flags."""
-HEAD_BYTES: Final = 10
+from app.engine.speech.sound.id3 import change_tag
 
 
 def recode(kept: Creation, wanted: str, folder: Path, title: str = "", chapter: sound.Chapter | None = None) -> Path:
@@ -45,20 +41,9 @@ def recode(kept: Creation, wanted: str, folder: Path, title: str = "", chapter: 
     return target
 
 
-def add_cover(path: Path, picture: bytes) -> None:
-    """Put a picture into an MP3 as its cover, behind the words of its ID3 tag if it has one; a picture that cannot be read is left out."""
+def add_cover(path: Path, picture: bytes, title: str = "") -> None:
+    """Put a title into an MP3, and a picture as its cover; one that cannot be read is left out."""
     cover, _ = draw_cover(picture)
-    with path.open("rb") as file:
-        head, words = file.read(HEAD_BYTES), b""
-        if not cover or (head.startswith(b"ID3") and not head.startswith(ID3)):
-            return
-        if head.startswith(ID3):
-            words = file.read(sum(byte << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True)))
-        else:
-            file.seek(0)
-        body = b"\0image/jpeg\0\x03\0" + cover  # Latin letters, the front cover, no description
-        words += b"APIC" + len(body).to_bytes(4, "big") + b"\0\0" + body
-        size = bytes(len(words) >> shift & 0x7F for shift in (21, 14, 7, 0))
-        with sound.replacing_or_explaining(path) as unfinished, unfinished.open("wb") as target:
-            target.write(ID3 + size + words)
-            shutil.copyfileobj(file, target)
+    with sound.replacing_or_explaining(path) as unfinished:
+        shutil.copyfile(path, unfinished)
+        change_tag(unfinished, title, cover)

@@ -30,6 +30,7 @@ from app.base.trouble import Trouble
 from app.engine.jobs.outward import strip_paths
 from app.engine.jobs.request import name_voice
 from app.engine.models.catalog import BY_ID, list_credits
+from app.engine.speech.sound import id3
 from app.engine.speech.sound.convert_sound import convert
 
 Samples = NDArray[np.float32]
@@ -192,21 +193,24 @@ class Chapter(NamedTuple):
     number: int
 
 
+@contextmanager
 def open_writer(
     path: Path, coding: str, rate: int, settings: dict[str, Any], title: str = "", chapter: Chapter | None = None
-) -> soundfile.SoundFile:
+) -> Iterator[soundfile.SoundFile]:
     """Open a file for mono samples. WAV gets its settings after closing, because libsndfile drops long comments."""
     container, subtype = CODINGS[coding]
-    file = soundfile.SoundFile(path, "w", rate, 1, subtype, format=container)
-    if coding != "wav" and (tag := _make_tag(settings, coding)):
-        file.software, file.comment = "Hearth", tag
-    if coding != "wav" and (artist := name_artist(settings, chapter.author if chapter is not None else "")):
-        file.artist = artist  # which every format has, unlike a copyright
-    if coding != "wav" and title:
-        file.title = title
-    if chapter is not None:
-        file.album, file.tracknumber = chapter.book, str(chapter.number)
-    return file
+    with soundfile.SoundFile(path, "w", rate, 1, subtype, format=container) as file:
+        if coding != "wav" and (tag := _make_tag(settings, coding)):
+            file.software, file.comment = "Hearth", tag
+        if coding != "wav" and (artist := name_artist(settings, chapter.author if chapter is not None else "")):
+            file.artist = artist  # which every format has, unlike a copyright
+        if coding != "wav" and title:
+            file.title = title
+        if chapter is not None:
+            file.album, file.tracknumber = chapter.book, str(chapter.number)
+        yield file
+    if coding == "mp3":
+        id3.change_tag(path)
 
 
 def name_artist(settings: dict[str, Any], author: str = "") -> str:

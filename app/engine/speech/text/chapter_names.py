@@ -1,9 +1,13 @@
-"""Recognise what a line says where a chapter begins, in the languages that people write books in."""
+"""Name a chapter, and recognise what a line says where one begins, in the languages that people write books in."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+
+TITLE_LETTERS: Final = 300
+"""A script without lines has no longer title."""
+_TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
 
 _NOUNS: Final = (
     "chapter|part|book|act|scene|section|canto|stave|letter|volume|"
@@ -58,3 +62,13 @@ CHAPTER: Final = re.compile(
 )
 EAST: Final = re.compile(_EAST)
 """In Chinese and Japanese each paragraph is a line, and no blank ones part headings from them."""
+
+
+def name_chapter(script: str) -> str:
+    """Name a chapter by the first line of its script."""
+    return cut_words(_TAG.sub("", script.strip().partition("\n")[0]).strip(), TITLE_LETTERS)
+
+
+def cut_words(words: str, most: int) -> str:
+    """Cut what is too long after its last whole word."""
+    return words if len(words) <= most else words[: most + 1].rpartition(" ")[0].rstrip(" ,.-") or words[:most]

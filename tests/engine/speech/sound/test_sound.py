@@ -77,6 +77,17 @@ def test_every_format_says_whom_a_licence_credits(tmp_path: Path, coding: str) -
 
 
 @pytest.mark.parametrize("coding", sound.CODINGS)
+def test_titles_and_names_are_told_in_letters_of_every_language(tmp_path: Path, coding: str) -> None:
+    target, settings = tmp_path / f"out.{coding}", to_json(SpeechRequest("[Jörg] 三体", "dia-1.6b", cast=(Actor("Jörg"), Actor("さくら"))))
+    join_sound.join([Segment(part(tmp_path / "part.wav", tone(1)))], target, Finish(coding), settings, "三体 – Über 𝄞")
+    with soundfile.SoundFile(target) as file:
+        assert (file.title, file.artist) == ("三体 – Über 𝄞", "Jörg, さくら")
+    assert (sound.read_settings(target) or {})["text"] == "[Jörg] 三体" and len(sound.read(target)[0]) > 16000
+    if coding == "mp3":
+        assert b"TAG" not in target.read_bytes()[-128:], "the older tag has Latin letters alone"
+
+
+@pytest.mark.parametrize("coding", sound.CODINGS)
 def test_long_scripts_fit_in_the_tags(tmp_path: Path, coding: str) -> None:
     request = SpeechRequest(text="[S1] The quick brown fox jumps over the lazy dog. é" * 2000)
     target = tmp_path / f"out.{coding}"

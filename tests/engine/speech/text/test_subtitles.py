@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from app.engine.jobs.request import SpeechRequest, from_json
 from app.engine.models.voice_limits import DIA, VoiceLimits
@@ -16,6 +17,7 @@ from app.engine.speech.kind import join_parts
 from app.engine.speech.sound import sound, spoken_parts
 from app.engine.speech.sound.spoken_parts import SpokenPart
 from app.engine.speech.text import subtitles
+from app.engine.speech.text.chapter_names import name_chapter
 from app.engine.speech.text.script import parse_script
 from app.engine.speech.text.subtitles import Cue
 
@@ -54,6 +56,8 @@ def test_sentences_are_where_they_are_heard(coding: str, speed: float, tmp_path:
     assert np.abs(begun).max() > 0.05 and third.end_s == pytest.approx(seconds - 0.3, abs=0.05)
     settings = sound.read_settings(file)
     assert settings is not None and from_json(settings).words == SCRIPT, "the cues are no setting"
+    with soundfile.SoundFile(file) as opened:
+        assert opened.title == name_chapter(SCRIPT)
 
 
 def test_readers_see_what_a_voice_reads_otherwise_as_it_is_written(tmp_path: Path) -> None:
