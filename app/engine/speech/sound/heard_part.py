@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from app.engine.speech.sound import join_sound, sound
 from app.engine.speech.sound.join_sound import FADE_S, Loudness
 from app.engine.speech.sound.sound import Samples
+
+RAMP_S: Final = 0.2
+"""A voice becomes quieter over as long, where it was being heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +32,12 @@ def read_part(files: Sequence[Path]) -> tuple[Samples, int]:
     return np.concatenate([samples for samples, _ in pieces]), pieces[0][1]
 
 
-def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: float, gain: float, ceiling: float) -> HeardPart:
-    """Return what comes after `after_s`. Of a part that is not done yet, the silence at its end waits, and so does all of it
-    where the speed is changed, which cannot be done piece by piece. Limited is all of it, as in the joined file, and then cut."""
+def cut_next(
+    spoken: Samples, rate: int, done: bool, after_s: float, speed: float, gain: float, ceiling: float, before: float = 0.0
+) -> HeardPart:
+    """Return what comes after `after_s`, which was heard with the gain `before` if that is another. Of a part that is not done yet, the silence at its
+    end waits, and so does all of it where the speed is changed, which cannot be done piece by piece. Limited is all of it, as in the joined file, and
+    then cut."""
     first, last = sound.find_spoken_span(spoken, rate)
     if done and not last:
         last = len(spoken)  # silence is joined unchanged
@@ -39,7 +46,12 @@ def cut_next(spoken: Samples, rate: int, done: bool, after_s: float, speed: floa
     if end <= begin or not (done or speed == 1.0):
         return HeardPart(spoken[:0], rate, after_s)
     from_ = first if speed == 1.0 else begin
-    loud = join_sound.limit(join_sound.stretch(spoken[from_:last], rate, speed) * np.float32(gain), rate, ceiling)
+    raised = join_sound.stretch(spoken[from_:last], rate, speed)
+    if before and after_s:
+        raised = raised * np.interp(
+            np.arange(len(raised)), [begin - from_, min(begin + int(RAMP_S * rate), end) - from_], [before / gain, 1.0]
+        )
+    loud = join_sound.limit((raised * gain).astype(np.float32), rate, ceiling)
     samples = loud[begin - from_ : len(loud) - (last - end)]
     return HeardPart(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), rate, end / rate)
 

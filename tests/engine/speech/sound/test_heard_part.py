@@ -39,6 +39,16 @@ def test_piece_after_piece_is_the_whole_part(cuts: tuple[float, ...]) -> None:
     np.testing.assert_allclose(joined, whole.samples, atol=2e-2)
 
 
+def test_a_voice_that_becomes_quieter_on_the_way_does_so_without_a_step() -> None:
+    spoken = np.full(2 * RATE, 0.2, np.float32)
+    plain = cut_next(spoken, RATE, True, 1.0, 1.0, 1.0, 1.0, 1.0).samples
+    lowered = cut_next(spoken, RATE, True, 1.0, 1.0, 0.5, 1.0, 1.0).samples[: RATE // 2] / plain[: RATE // 2]
+    assert lowered[0] == pytest.approx(1.0, abs=1e-3) and lowered[-1] == pytest.approx(0.5)
+    assert np.abs(np.diff(lowered)).max() < 1e-3
+    begun = cut_next(spoken, RATE, True, 0.0, 1.0, 0.5, 1.0, 1.0).samples
+    assert begun[RATE // 4] == pytest.approx(0.1), "a part begins with the gain that it goes on with"
+
+
 def test_a_part_at_another_speed_is_heard_once_it_is_whole() -> None:
     spoken = part()
     assert not len(cut_next(spoken[:RATE], RATE, False, 0.0, 1.25, 1.0, 1.0).samples)
