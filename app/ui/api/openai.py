@@ -21,7 +21,9 @@ from app.engine.jobs.events import Failed
 from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import FORMATS, Actor, SpeechRequest, VoicePrompt
 from app.engine.models.on_disk import locate
-from app.engine.speech.sound import sound, stream_encoding
+from app.engine.speech.kind import list_segments
+from app.engine.speech.sound import heard_part, sound, stream_encoding
+from app.engine.speech.sound.join_sound import Loudness, Segment, choose_ceiling
 from app.engine.speech.text.cast_table import read_table
 from app.engine.speech.text.cast_tags import list_names
 from app.engine.speech.text.voices import is_brought, is_ready
@@ -209,6 +211,16 @@ async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str
     split = await work(desk.jobs.split_script, job, request)
     coder: stream_encoding.Encoder | None = None
     sent: set[int] = set()
+    gains, spoken = dict[int, float](), list[tuple[Segment, Loudness]]()
+
+    def choose_way(file: Path, index: int) -> tuple[float, float, float]:
+        """Choose a part's gain, pace and ceiling, by what was sent so far."""
+        nonlocal gains
+        (segment,) = list_segments(split, {index: file})
+        spoken.append((segment, heard_part.measure_file(file)))
+        gains = heard_part.choose_gains(gains, spoken, segment, True, request.loudness_lufs)
+        return gains[segment.voice] * segment.volume, segment.pace, choose_ceiling(request.loudness_lufs)
+
     async with aclosing(follow(desk.keeper, job)) as following:
         async for progress in following:
             if isinstance(progress.end, Failed):
@@ -222,7 +234,7 @@ async def encode_parts(desk: Desk, job: str, request: SpeechRequest, wanted: str
                     coder = await work(stream_encoding.open_encoder, wanted, sound.measure(Path(part.path)).rate)
                 known = split[part.index] if part.index < len(split) else None
                 pause_s = known.pause_before_s if sent and known is not None else 0.0
-                way = (known.volume_db, known.pace) if known is not None else ()
+                way = await work(choose_way, Path(part.path), part.index) if known is not None else ()
                 yield await work(stream_encoding.encode_part, coder, Path(part.path), pause_s, *way)
                 sent.add(part.index)
     if coder is not None:

@@ -11,9 +11,11 @@ from typing import Final
 import numpy as np
 
 from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.join_sound import FADE_S, Loudness
+from app.engine.speech.sound.join_sound import FADE_S, Loudness, Segment
 from app.engine.speech.sound.sound import Samples
 
+KNOWN_S: Final = 1.0
+"""So much of a voice tells how loud it is; its first moment may be quiet."""
 RAMP_S: Final = 0.2
 """A voice becomes quieter over as long, where it was being heard."""
 
@@ -54,6 +56,26 @@ def cut_next(
     loud = join_sound.limit((raised * gain).astype(np.float32), rate, ceiling)
     samples = loud[begin - from_ : len(loud) - (last - end)]
     return HeardPart(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), rate, end / rate)
+
+
+def choose_gains(
+    heard: dict[int, float], known: Sequence[tuple[Segment, Loudness]], segment: Segment, done: bool, wanted_lufs: float | None
+) -> dict[int, float]:
+    """Add the gain of this segment's voice, by all that is known so far, to those with which voices were heard; none at all where too little is known
+    of it. Heard voices become no louder, and for a peak all become quieter, as in the joined file."""
+    gains = heard
+    if segment.voice not in heard:
+        others = [(each, loudness) for each, loudness in known if each.voice != segment.voice]
+        own_s = sum(loudness.seconds for each, loudness in known if each.voice == segment.voice)
+        if wanted_lufs is not None and not done and own_s < KNOWN_S:
+            return {}
+        before, after = join_sound.choose_gains(others, wanted_lufs), join_sound.choose_gains(known, wanted_lufs)
+        gains = {voice: gain * min(1.0, after[voice] / before[voice]) for voice, gain in heard.items() if voice in before}
+        gains[segment.voice] = after[segment.voice]
+    if wanted_lufs is None:
+        return gains
+    highest = max(gains.get(each.voice, 0.0) * loudness.peak * each.volume for each, loudness in known)
+    return {voice: gain * join_sound.lower_gain(1.0, highest) for voice, gain in gains.items()}
 
 
 def measure_file(file: Path) -> Loudness:

@@ -107,10 +107,6 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
     return Joined(written / out_rate, find_level(heard))
 
 
-def make_louder(samples: Samples, volume_db: float) -> Samples:
-    return samples * np.float32(10 ** (volume_db / 20)) if volume_db else samples
-
-
 def read_spoken(path: Path) -> tuple[Samples, int]:
     """Read a part without the silence around it; a silent part is returned unchanged."""
     samples, rate = sound.read(path)

@@ -15,7 +15,7 @@ import soundfile
 from app.base.extras import install_command
 from app.base.sentence import say
 from app.base.trouble import Trouble
-from app.engine.speech.sound.join_sound import make_louder, stretch
+from app.engine.speech.sound.join_sound import limit, stretch
 from app.engine.speech.sound.sound import CODINGS, Samples, choose_rate, read, resample, write_samples
 
 MEDIA: Final = {
@@ -65,9 +65,9 @@ def encode_file(wanted: str, file: Path) -> bytes:
     return packing.add(resample(samples, rate, packing.rate)) + packing.end()
 
 
-def encode_part(packing: Encoder, file: Path, pause_before_s: float, volume_db: float = 0.0, pace: float = 1.0) -> bytes:
+def encode_part(packing: Encoder, file: Path, pause_before_s: float, gain: float = 1.0, pace: float = 1.0, ceiling: float = 1.0) -> bytes:
     samples, rate = read(file)
-    samples = stretch(make_louder(samples, volume_db), rate, pace)
+    samples = limit(stretch(samples, rate, pace) * np.float32(gain), rate, ceiling)
     silence = np.zeros(int(pause_before_s * packing.rate), np.float32)
     return packing.add(np.concatenate([silence, resample(samples, rate, packing.rate)]))
 

@@ -58,6 +58,14 @@ def test_a_pause_is_silence_before_the_part(tmp_path: Path) -> None:
     assert not paused[:silent].any() and np.array_equal(paused[silent:], plain) and plain.any()
 
 
+def test_a_peak_is_limited_and_not_cut_off(tmp_path: Path) -> None:
+    part = tmp_path / "part.wav"
+    soundfile.write(part, np.resize(HUM, RATE), RATE)
+    packing = stream_encoding.open_encoder("pcm", stream_encoding.PCM_RATE)
+    heard = np.frombuffer(stream_encoding.encode_part(packing, part, 0.0, 4.0, 1.0, 0.5), "<i2") / 32768
+    assert np.abs(heard).max() == pytest.approx(0.5, rel=0.02)
+
+
 def test_what_is_not_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Trouble, match=r"The format wma is not available\. Choose one of mp3, opus, aac, flac, wav, pcm"):
         stream_encoding.require_available("wma")
