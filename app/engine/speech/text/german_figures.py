@@ -121,10 +121,20 @@ def _word_half(found: re.Match[str]) -> str:
     kind = 0 if found["feminine"] else 1 if found["neuter"] else 2
     before, article = found["before"] or "", found["article"] or ""
     if article:
-        lower = article.lower()
-        ending = ("e", "es", "er")[kind] if lower == "ein" else "e" if lower in ("die", "das", "eine") else "en"
-        return f"{article} halb{ending} "
-    return f"{before} {'einer' if kind == 0 else 'einem'} halben " if before else ("eine halbe ", "ein halbes ", "einen halben ")[kind]
+        return f"{article}{found['adjective'] or ''} halb{_end_half(article.lower(), kind)} "
+    if before:
+        return f"{before} {'einer' if kind == 0 else 'einem'} halben "
+    said = found.string[: found.start()].rstrip()
+    begins = not said or "\n" in found.string[len(said) : found.start()] or _ENDED.search(said[-8:])
+    return ("eine halbe ", "ein halbes ", "ein halber " if begins else "einen halben ")[kind]
+
+
+def _end_half(article: str, kind: int) -> str:
+    """Return how "halb" ends after an article: the half litre, in the half hour."""
+    if re.fullmatch(OWN, article):
+        return ("e", "es", "er")[kind]
+    nominative = article == "das" or (article in ("dieses", "jedes", "welches") and kind == 1) or (article.endswith("er") and kind == 2)
+    return "e" if nominative or article.endswith("e") else "en"
 
 
 def _word_call(found: re.Match[str]) -> str:
@@ -147,6 +157,10 @@ FRACTIONS: Final = {
         for above in range(1, below)
     },
 }
+BEFORE_PARTS: Final = (
+    "der|aller|davon|Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?|Seiten?|"
+    "Millionen|Meilen?"
+)
 _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
 _NOUN: Final = re.compile(r"[A-ZÄÖÜ][a-zäöüß]*")
@@ -161,8 +175,14 @@ _DATE: Final = re.compile(
 _COUNTED: Final = re.compile(rf"{_ARTICLE}(?P<day>\d{{1,3}})\. (?=(?-i:[A-ZÄÖÜ][a-zäöüß]))(?!(?-i:{_BEGINS})\b)", re.IGNORECASE)
 _HIS: Final = re.compile(rf"\b({OWN}) (\d{{1,3}})\. (?=(?:{_MASCULINE})\b)", re.IGNORECASE)
 _ONE: Final = re.compile(r"(?<![\w.,:/])1 (?=([A-ZÄÖÜ][a-zäöüß]{2,30}))")
+_ENDED: Final = re.compile(
+    r"(?:(?<!\b\w)(?<!\bca)(?<!\b(?:bzw|max|min))(?<!\b(?:mind|inkl|zzgl))\.|[:!?\u2026])[\"\u201c\u201d\u00bb\u00ab)]*$", re.IGNORECASE
+)
+"""Ends a sentence, not a short form."""
 _HALF: Final = re.compile(
-    r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>aus|bei|binnen|in|mit|nach|seit|von|vor|zu)|(?P<article>d(?:er|ie|as|e[mns])|eine?|eine[mnr])) {1,2})?+"
+    r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"
+    rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?)"
+    r"(?P<adjective> (?:letzt|erst|nächst|vorig|zweit|dritt|ganz|gut|knapp|reichlich|voll|übrig)e[mnrs]?)?) {1,2})?+"
     r"1/2[ \u00a0](?=(?:(?P<feminine>Stunde|Minute|Sekunde|Woche|Seite|Million|Milliarde|Tasse|Flasche|Packung|Dose|Scheibe|Zwiebel|Zitrone|Umdrehung)|"
     r"(?P<neuter>Jahr(?:zehnt|hundert|tausend)?|Pfund|Kilo|Dutzend|Glas|Huhn|Brot)|Tag|Monat|Liter|Meter|Kilometer|Becher|(?:Tee|Ess)?[Ll]öffel)\b)",
     re.IGNORECASE,

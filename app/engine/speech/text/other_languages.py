@@ -59,6 +59,8 @@ class Language:
     of: str
     measured: str
     """Before one of these, or a unit, a fraction is one all the same."""
+    before_parts: str = ""
+    """Fifths and what is smaller are fractions only before one of these, or a unit: else they may be marks, houses or issues."""
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -145,7 +147,10 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
 
     named = "|".join(re.escape(each) for pair in row.units.values() for each in pair)
     unmeasured = rf"(?![ \u00a0-]?(?:{units}|{named}|{row.measured})(?!\w))"
-    amount = rf"(?<![\w./])(?<!\d )(?:(?P<whole>\d{{1,6}})[ \u00a0])?(?P<part>{'|'.join(row.fractions)})(?![\w/])"
+    measures = rf"(?=[ \u00a0-](?:{row.before_parts}|{named})(?!\w))"
+    alone = [f"{part}{measures if int(part.partition('/')[2]) > 4 else ''}" for part in row.fractions]
+    begin, end = r"(?<![\w./])(?<!\d )(?:(?P<whole>\d{1,6})[ \u00a0])?(?P<part>", r")(?![\w/])"
+    amount = f"{begin}{'|'.join(row.fractions)}{end}"
     return (
         *row.own,
         (
@@ -164,7 +169,7 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
                 else f"{word_mixed(found)} {row.units[found['unit']][1]}"
             ),
         ),
-        (re.compile(amount), word_mixed),
+        (re.compile(f"{begin}{'|'.join(alone)}{end}"), word_mixed),
         (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
         (re.compile(r"(?<![\w./])(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})(?![\w/])"), word_date),
         (re.compile(r"(?<![\w./-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w/-])"), word_date),
@@ -370,7 +375,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "Dr.": "Doktor", "Prof.": "Professor", "Nr.": "Nummer", "Hr.": "Herr", "vgl.": "vergleiche", "inkl.": "inklusive"},
         {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
-        fractions=german_figures.FRACTIONS,
+        fractions=german_figures.FRACTIONS, before_parts=german_figures.BEFORE_PARTS,
         mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
         counted=f"Seite|S\\.|Kapitel|Kap\\.|Bd\\.|Szene|Folge|Lektion|CD|(?:Blatt|Teil|Band|Buch|Akt|Abschnitt|Folie|Schritt|Stufe){AT_THE_END}",
         several=f"Seiten|Folgen|Szenen|(?:Teile|Bände|Akte){AT_THE_END}", of="von",

@@ -45,11 +45,20 @@ def test_numbers(language: str) -> None:
         ("de", "Er wurde 20. Dann 3.4 Punkte", "Er wurde zwanzig. Dann drei Komma vier Punkte"),
         ("de", "030 1234567", "null drei null eins zwei drei vier fünf sechs sieben"), ("de", "+49 89 1234", "plus vier neun acht neun eins zwei drei vier"),
         ("de", "1/2 l, 2½ kg und 1/3 l", "null Komma fünf Liter, zwei Komma fünf Kilogramm und ein Drittel Liter"),
-        ("de", "1/2 und 3/4, 5/8", "ein halb und drei Viertel, fünf Achtel"),
+        ("de", "1/2 und 3/4, 5/8 Zoll", "ein halb und drei Viertel, fünf Achtel Zoll"),
         ("de", "1/2 Stunde, nach ½ Stunde, die 1/2 Stunde, der 1/2 Stunde", "eine halbe Stunde, nach einer halben Stunde, die halbe Stunde, der halben Stunde"),
         ("de", "1/2 Jahr, vor 1/2 Jahr, ein 1/2 Jahr, das 1/2 Jahr", "ein halbes Jahr, vor einem halben Jahr, ein halbes Jahr, das halbe Jahr"),
-        ("de", "1/2 Tag, in 1/2 Tag, 2 1/2 Stunden", "einen halben Tag, in einem halben Tag, zweieinhalb Stunden"),
-        ("de", "7/8, 5/16 und 2 5/8, 9/11", "sieben Achtel, fünf Sechzehntel und zweifünfachtel, neun/elf"),
+        ("de", "1/2 Tag, 1/2 Tag, in 1/2 Tag, 2 1/2 Stunden", "ein halber Tag, einen halben Tag, in einem halben Tag, zweieinhalb Stunden"),
+        ("de", "7/8 davon, 5/16 km, 2 5/8 Zoll, 4/5 der Leute, 9/11", "sieben Achtel davon, fünf Sechzehntel Kilometer, zweifünfachtel Zoll, "
+         "vier Fünftel der Leute, neun/elf"),
+        ("de", "6/8-Takt. Bewertung: 8/10, Hauptstraße 5/6, Heft 5/6, am 5/8 und 4/5", "sechs Achtel-Takt. Bewertung: acht/zehn, Hauptstraße fünf/sechs, "
+         "Heft fünf/sechs, am fünf/acht und vier/fünf"),
+        ("de", "Der 1/2 Liter reicht. Jede 1/2 Stunde, meine 1/2 Stunde, die letzte 1/2 Stunde", "Der halbe Liter reicht. Jede halbe Stunde, "
+         "meine halbe Stunde, die letzte halbe Stunde"),
+        ("de", "in etwa 1/2 Stunde, mit ca. 1/2 Liter, dieses 1/2 Jahr, unser 1/2 Liter, im letzten 1/2 Jahr", "in etwa einer halben Stunde, mit circa einem "
+         "halben Liter, dieses halbe Jahr, unser halber Liter, im letzten halben Jahr"),
+        ("de", "1/2 Liter Milch steht da. 1/2 Liter fehlt, nimm ca. 1/2 Liter", "ein halber Liter Milch steht da. ein halber Liter fehlt, nimm circa einen "
+         "halben Liter"),
         ("fr", "1 h, 1/2", "une heure, un demi"), ("it", "1 h", "un'ora"),
         ("fr", "2024-05-03", "trois mai deux mille vingt-quatre"), ("es", "1 h y 1 £", "una hora y una libra"), ("pt", "1 h", "uma hora"),
         ("de", "31.12.2024: -3 °C, 12,5 %", "einunddreißigster Dezember zweitausendvierundzwanzig: minus drei Grad Celsius, zwölf Komma fünf Prozent"),
