@@ -70,6 +70,7 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
     out_rate = sound.choose_rate(finish.coding, rate)
     measured = [measure_loudness(*read_spoken(segment.path)) for segment in segments]
     gains = choose_gains(zip(segments, measured, strict=True), finish.loudness_lufs)
+    noise = find_noise(find_levels(zip(segments, measured, strict=True)))
     ceiling, heard = choose_ceiling(finish.loudness_lufs), list[Loudness]()
     fade = int(FADE_S * out_rate)
     written = 0
@@ -87,11 +88,11 @@ def join(segments: Iterable[Segment], target: Path, finish: Finish, settings: di
                 samples = sound.resample(stretch(samples, own_rate, finish.speed * segment.pace), own_rate, out_rate)
                 raised = samples * np.float32(gains[segment.voice] * segment.volume)
                 samples = limit(raised, out_rate, ceiling)
-                heard.append(
-                    loudness.times(gains[segment.voice])
-                    if samples is raised
-                    else measure_loudness(samples, out_rate).times(1 / segment.volume)
-                )
+                if segment.voice not in noise:
+                    limited = samples is not raised
+                    heard.append(
+                        measure_loudness(samples, out_rate).times(1 / segment.volume) if limited else loudness.times(gains[segment.voice])
+                    )
                 samples = fade_edges(samples, fade)
                 if segment.pause_before_s > 0:
                     put(held)
@@ -166,16 +167,28 @@ def find_level(parts: Iterable[Loudness]) -> float:
 def choose_gains(parts: Iterable[tuple[Segment, Loudness]], wanted_lufs: float | None) -> dict[int, float]:
     """Choose a gain for each voice, to which its segments' own volumes are added: all voices become equally loud, and of one a whisper stays quieter
     than the rest. All are as much quieter as it takes to limit no peak by more than LIMITED_DB."""
-    voices, peaks = defaultdict[int, list[Loudness]](list), defaultdict[int, float](float)
+    parts = tuple(parts)
+    levels = find_levels(parts)
+    if wanted_lufs is None or (loudest := max(levels.values(), default=-math.inf)) == -math.inf:
+        return dict.fromkeys(levels, 1.0)
+    noise = find_noise(levels)
+    gains = {voice: 10 ** ((wanted_lufs - (loudest if voice in noise else level)) / 20) for voice, level in levels.items()}
+    highest = max(gains[segment.voice] * loudness.peak * segment.volume for segment, loudness in parts)
+    return {voice: lower_gain(gain, highest / gain) for voice, gain in gains.items()}
+
+
+def find_levels(parts: Iterable[tuple[Segment, Loudness]]) -> dict[int, float]:
+    """Return how loud each voice is."""
+    voices = defaultdict[int, list[Loudness]](list)
     for segment, loudness in parts:
         voices[segment.voice].append(loudness)
-        peaks[segment.voice] = max(peaks[segment.voice], loudness.peak * segment.volume)
-    levels = {voice: find_level(spoken) for voice, spoken in voices.items()}
-    if wanted_lufs is None or (loudest := max(levels.values(), default=-math.inf)) == -math.inf:
-        return dict.fromkeys(voices, 1.0)
-    gains = {voice: 10 ** ((wanted_lufs - (level if level > loudest - APART_DB else loudest)) / 20) for voice, level in levels.items()}
-    highest = max(gains[voice] * peaks[voice] for voice in voices)
-    return {voice: lower_gain(gain, highest / gain) for voice, gain in gains.items()}
+    return {voice: find_level(spoken) for voice, spoken in voices.items()}
+
+
+def find_noise(levels: dict[int, float]) -> set[int]:
+    """Return what is so quiet beside the loudest voice that it is none."""
+    loudest = max(levels.values(), default=-math.inf)
+    return {voice for voice, level in levels.items() if level <= loudest - APART_DB}
 
 
 def lower_gain(gain: float, peak: float) -> float:

@@ -239,6 +239,10 @@ def test_voices_come_out_equally_loud_and_what_is_missing_is_told(tmp_path: Path
     first, second, third = (float(np.std(samples[begin + 1000 : begin + 30_000])) for begin in (0, 32_000, 64_000))
     assert joined.lufs == pytest.approx(-23.0, abs=0.1)
     assert first / third == pytest.approx(2, rel=0.05) and second**2 == pytest.approx((first**2 + third**2) / 2, rel=0.1)
+    hiss = Segment(part(tmp_path / "hiss.wav", np.tile(noise[0] / 20, 4)), voice=7)
+    assert join_sound.join([*segments, hiss], tmp_path / "out.wav", Finish(loudness_lufs=-23.0, tail_s=0), {}).lufs == pytest.approx(
+        -23.0, abs=0.1
+    ), "noise, which is not raised, is no shortfall"
     loud = join_sound.join(segments[1:2], tmp_path / "loud.wav", Finish(loudness_lufs=-5.0, tail_s=0), {})
     assert loud.lufs == pytest.approx(measure_lufs(*sound.read(tmp_path / "loud.wav")), abs=0.1) and loud.lufs < -6
     quieter = [Segment(segments[1].path, volume_db=-9.0)]
