@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 
 from app.engine.speech.book.headed_text import Line
@@ -34,6 +34,13 @@ NOTE: Final = 0.95
 _RAISED: Final = re.compile(rf"{RAISED}([^{LOWERED}]{{1,3}}){LOWERED}|([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{{1,3}})")
 _NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\s*+(?=[^\W\d_]|[\"'(\u2018\u201c])")
 _LISTED: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|(\d{{1,4}}))[.)\]]*+\s++(?=[^\W\d_]|[\"'(\u2018\u201c])")
+_NOTES: Final = re.compile(
+    r"(?:end|foot)?notes?(?: and (?:references|sources))?|(?:anmerkung|endnote|fu(?:ß|ss)note)en|anmerkungen und quellen|notes? de (?:bas de page|fin)|notas?|"
+    r"note|(?:eind|voet)?noten|примечания|注释|注釋|註釋|尾注|脚注|注|註|注記|주석?|미주",
+    re.IGNORECASE,
+)
+NOTES_WITHIN: Final = 3
+"""Notes begin so few lines below their heading; the chapter's may stand between."""
 _AFTER_SIGN: Final = frozenset(".,;:!?)]\u201d\u2019\"'\u2026\u00bb")
 """No blank goes before these where they follow a raised sign."""
 _POWER_BEHIND: Final = re.compile(
@@ -151,26 +158,31 @@ def _drop_notes(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine
         else:
             goes_on, text, signs = False, page, []
         kept.append((text, signs))
-    ends = _find_endnotes(kept)
-    spoken = (
-        [replace(line, text=_without_signs(line.text, {*signs, *ends[place]})) for line in text] for place, (text, signs) in enumerate(kept)
-    )
+    ends, at = _find_endnotes(kept, body), count()
+    spoken = ([replace(line, text=_without_signs(line.text, signs, ends[next(at)])) for line in text] for text, signs in kept)
     return [[line for line in page if line.text] for page in spoken]
 
 
-def _find_endnotes(pages: Iterable[tuple[Sequence[PrintedLine], Collection[str]]]) -> defaultdict[int, set[str]]:
-    """Return, by page, the raised numbers of notes that stand at an end: they count from 1, and so do as many lines of one size further on."""
+def _find_endnotes(pages: Iterable[tuple[Sequence[PrintedLine], Collection[str]]], body: float) -> defaultdict[int, set[int]]:
+    """Return, by the line's place in the book, where in it numbers are raised that lead to notes at an end: they count from 1, and so do as many lines of
+    one size further on. A note alone has to be in smaller letters or below a heading that says so."""
     rows, lists = list[list[tuple[int, int]]](), list[list[float]]()
-    """Of each sign, the line's place in the book and the page; of each note its size."""
+    """Of each sign, the line's place in the book and its own in the line; of each note its size."""
     begins = list[int]()
     """Lists begin in these lines."""
-    every = ((page, line, signs) for page, (lines, signs) in enumerate(pages) for line in lines)
-    for at, (page, line, signs) in enumerate(every):
+    headed = -NOTES_WITHIN
+    told = set[int]()
+    """These lists are ones of notes, also if they have a single one."""
+    for at, (line, signs) in enumerate((line, signs) for lines, signs in pages for line in lines):
+        if _NOTES.fullmatch(line.text.strip()):
+            headed = at
         listed = _LISTED.match(line.text)
         number = _read_sign(listed) if listed is not None else ""
         if number == "1":
             begins.append(at)
             lists.append([line.size])
+            if line.size <= NOTE * body or at - headed < NOTES_WITHIN:
+                told.add(at)
         elif lists and number == str(len(lists[-1]) + 1) and line.size == lists[-1][0]:
             lists[-1].append(line.size)
         for found in _RAISED.finditer(line.text):
@@ -178,21 +190,22 @@ def _find_endnotes(pages: Iterable[tuple[Sequence[PrintedLine], Collection[str]]
             if not found.start() or sign in signs or not _may_lead_to_note(found):
                 continue
             if sign == "1":
-                rows.append([(at, page)])
+                rows.append([(at, found.start())])
             elif rows and sign == str(len(rows[-1]) + 1):
-                rows[-1].append((at, page))
+                rows[-1].append((at, found.start()))
     unused = defaultdict[int, deque[int]](deque)
     for begin, notes in zip(begins, lists, strict=True):
-        unused[len(notes)].append(begin)
-    ends = defaultdict[int, set[str]](set)
+        if len(notes) > 1 or begin in told:
+            unused[len(notes)].append(begin)
+    ends = defaultdict[int, set[int]](set)
     for row in rows:
         alike = unused[len(row)]
         while alike and alike[0] <= row[-1][0]:
             alike.popleft()
         if alike:
             alike.popleft()
-            for count, (_, page) in enumerate(row, 1):
-                ends[page].add(str(count))
+            for place, start in row:
+                ends[place].add(start)
     return ends
 
 
@@ -213,11 +226,12 @@ def _count_as_notes(begins: Sequence[str], raised: Sequence[str]) -> bool:
     return bool(signs) and in_row and all(begins.count(sign) <= raised.count(sign) for sign in signs)
 
 
-def _without_signs(text: str, signs: Collection[str]) -> str:
-    """Return the text without those raised signs whose notes are left out; the others are text."""
+def _without_signs(text: str, signs: Collection[str], starts: Collection[int]) -> str:
+    """Return the text without those raised signs whose notes are left out, and those that begin at one of these places; the others are text."""
 
     def drop(found: re.Match[str]) -> str:
-        return "" if _read_sign(found) in signs and _may_lead_to_note(found) else next(filter(None, found.groups()))
+        leads = found.start() in starts or (_read_sign(found) in signs and _may_lead_to_note(found))
+        return "" if leads else next(filter(None, found.groups()))
 
     return _RAISED.sub(drop, text).strip()
 

@@ -115,14 +115,14 @@ def test_notes_at_the_foot_of_a_page_break_no_sentence(sea: str, notes: list[str
     assert not any(note[-5:] in text for note in notes)
 
 
-def print_endnotes(notes: list[str], *signs: str) -> str:
+def print_endnotes(notes: list[str], *signs: str, size: float = 9) -> str:
     """Return the text of a book whose pages have raised signs, and whose notes stand on a page of their own."""
     pages: list[list[PrintedAt]] = [
         [(f"nobody on the long pier saw it go {place}", 11, 72, 700 - 14 * place) for place in range(20)] for _ in signs
     ]
     for page, sign in zip(pages, signs, strict=True):
         page[3] = (f"the sea.{sign} It", 11, 72, 658)
-    pages.append([(note, 9, 72, 700 - 14 * place) for place, note in enumerate(notes)])
+    pages.append([(note, size, 72, 700 - 14 * place) for place, note in enumerate(notes)])
     return " ".join(gather(flow(lay(pages), [])))
 
 
@@ -147,6 +147,25 @@ def test_signs_of_notes_at_the_end_are_left_out(signs: tuple[str, ...], notes: l
 def test_raised_figures_that_no_notes_at_the_end_count_with_stay(notes: list[str], signs: tuple[str, ...]) -> None:
     text = print_endnotes(notes, *signs)
     assert all(f"the sea.{sign[1]} It" in text for sign in signs)
+
+
+@pytest.mark.parametrize(
+    ("notes", "size", "left_out"),
+    [
+        (["1. Preheat the oven."], 11, False),
+        (["1. A sea."], 9, True),
+        (["Anmerkungen", "1. A sea."], 11, True),
+        (["NOTES", "One", "1. A sea."], 11, True),
+    ],
+)
+def test_one_raised_number_is_a_notes_where_more_than_a_list_says_so(notes: list[str], size: float, left_out: bool) -> None:
+    text = print_endnotes(notes, "\ue0001\ue001", size=size)
+    assert (" the sea. It" in text) is left_out and (" the sea.1 It" in text) is not left_out
+
+
+def test_only_the_raised_numbers_that_count_are_left_out() -> None:
+    text = print_endnotes(["1. A sea.", "2. A lake."], "\ue0001\ue001", "\ue0002\ue001 as in Mark\ue0002\ue001")
+    assert text.count("the sea. ") == 2 and "as in Mark2 It" in text
 
 
 def test_each_chapter_may_count_its_notes_at_the_end_anew() -> None:
