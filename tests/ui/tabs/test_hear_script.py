@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import numpy as np
 import pytest
 import soundfile
@@ -90,7 +90,7 @@ def test_a_voice_is_heard_once_a_second_of_it_is_known(tmp_path: Path, monkeypat
     """By its quiet begin alone it would be raised too much."""
     with hearing(tmp_path, monkeypatch, "[S1] One. (pause 1s) [S2] Two.", -30.0) as (desk, page, job, folder):
 
-        def ask(index: int, after: float = 0.0, gains: str = "{}") -> httpx.Response:
+        def ask(index: int, after: float = 0.0, gains: str = "{}") -> httpx2.Response:
             return page.get(f"/hearth/heard/{job.id}/{index}", params={"after": after, "gains": gains})
 
         for place, (loud, seconds) in enumerate(((0.01, 0.6), (0.3, 1.0))):

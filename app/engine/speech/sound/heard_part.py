@@ -48,12 +48,11 @@ def cut_next(
     if end <= begin or not (done or speed == 1.0):
         return HeardPart(spoken[:0], rate, after_s)
     from_ = first if speed == 1.0 else begin
-    raised = join_sound.stretch(spoken[from_:last], rate, speed)
+    raised = join_sound.stretch(spoken[from_:last], rate, speed) * np.float32(gain)
     if before and after_s:
-        raised = raised * np.interp(
-            np.arange(len(raised)), [begin - from_, min(begin + int(RAMP_S * rate), end) - from_], [before / gain, 1.0]
-        )
-    loud = join_sound.limit((raised * gain).astype(np.float32), rate, ceiling)
+        ramp = begin - from_, min(begin + int(RAMP_S * rate), end) - from_
+        raised *= np.interp(np.arange(len(raised)), ramp, (before / gain, 1.0)).astype(np.float32)
+    loud = join_sound.limit(raised, rate, ceiling)
     samples = loud[begin - from_ : len(loud) - (last - end)]
     return HeardPart(join_sound.fade_edges(samples, fade, begins=not after_s, ends=done), rate, end / rate)
 

@@ -214,7 +214,8 @@ def limit(samples: Samples, rate: int, ceiling: float) -> Samples:
     fall = np.arange(len(over_db)) * (RELEASE_DB_S / rate)
     sums = np.cumsum(np.maximum.accumulate(over_db + fall) - fall)
     means = (sums[reach:] - sums[:-reach]) / reach  # of values that all look as far as this sample, so that none is too low for it
-    return (samples * 10 ** (-means / 20)).astype(np.float32)
+    limited: Samples = (samples * 10 ** (-means / 20)).astype(np.float32)
+    return limited
 
 
 def fade_edges(samples: Samples, fade: int, begins: bool = True, ends: bool = True) -> Samples:
