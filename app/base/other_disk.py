@@ -203,6 +203,12 @@ def mend(folder: Path) -> None:
                 if there.is_dir():
                     there.rename(folder)
                     break
+        link = hidden(folder, HERE)
+        if os.path.lexists(link):
+            if os.path.lexists(folder):
+                _unlink(link)
+            else:
+                link.rename(folder)
         target = find_target(folder)
         if target is not None and left.is_dir() and hidden(target, WHOLE).is_dir() and not os.path.lexists(target):
             hidden(target, WHOLE).rename(target)
@@ -217,7 +223,9 @@ def mend_all(*folders: Path) -> None:
     """Mend what lies in these folders."""
     for inside in folders:
         with suppress(OSError):
-            names = {each.name[1:].rpartition(".")[0] for ending in (LEFT, WHOLE, f"{COPYING}-*") for each in inside.glob(f".*.{ending}")}
+            names = {
+                each.name[1:].rpartition(".")[0] for ending in (LEFT, WHOLE, HERE, f"{COPYING}-*") for each in inside.glob(f".*.{ending}")
+            }
             for name in names:
                 mend(inside / name)
 

@@ -80,6 +80,20 @@ def test_a_disk_that_came_back_at_another_place_is_pointed_to(tmp_path: Path, ch
     assert [each.name for each in home.creations.iterdir()] == ["a.png"] and not [*home.root.glob(".*here")]
 
 
+def test_a_kill_before_a_link_that_was_pointed_elsewhere_is_in_place_loses_nothing(tmp_path: Path) -> None:
+    """Windows puts nothing in the place of a junction: for a moment only the hidden one is there."""
+    home = paths.home(tmp_path / "home").create()
+    (home.creations / "a.png").write_bytes(b"a")
+    move(home.creations, tmp_path / "E/Hearth/creations")
+    here = hidden(home.creations, "here")
+    home.creations.rename(here)
+    home.create()
+    assert (home.creations / "a.png").read_bytes() == b"a" and not os.path.lexists(here)
+    other_disk._link(tmp_path / "elsewhere", here)
+    home.create()
+    assert (home.creations / "a.png").read_bytes() == b"a" and not os.path.lexists(here)
+
+
 def test_a_home_opens_while_a_disk_of_it_is_unplugged(tmp_path: Path) -> None:
     home = paths.home(tmp_path / "home").create()
     (home.creations / "a.png").write_bytes(b"a")
