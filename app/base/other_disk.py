@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import json
 import os
 import shutil
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +30,12 @@ HERE: Final = "here"
 """A link that is to replace another has a hidden name that ends so."""
 MOVED: Final = "Hearth"
 """On another disk, a folder of this name holds what was moved there."""
+MARK: Final = ".moved-by-hearth"
+"""A file of this name in a folder on another disk says by an id which folder it is; the note beside the link has the same id."""
+NOTE: Final = "moved"
+"""The hidden name of the note ends so."""
+DATABASE: Final = "hearth.sqlite3"
+"""A folder with a file of this name is a home of Hearth."""
 BLOCK_BYTES: Final = 1 << 22
 SPARE_BYTES: Final = 256 << 20
 """So much stays free on the disk that a folder goes to."""
@@ -59,6 +67,7 @@ def delete(folder: Path) -> None:
         shutil.rmtree(folder.resolve())
     if target is not None:
         _unlink(folder)
+        _drop_note(folder)
 
 
 def word_away(folder: Path) -> Sentence:
@@ -104,9 +113,10 @@ def measure(folder: Path) -> int:
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
-    """Walk files and links, but into no link; a folder that vanishes meanwhile is none."""
+    """Walk files and links, but into no link, and pass the mark; a folder that vanishes meanwhile is none."""
     for where, folders, names in os.walk(folder):
-        yield from (Path(where, name) for name in (*names, *(each for each in folders if Path(where, each).is_symlink())))
+        links = [each for each in folders if Path(where, each).is_symlink()]
+        yield from (Path(where, name) for name in (*names, *links) if name != MARK)
 
 
 def _stamp_all(folder: Path) -> dict[str, Stamp]:
@@ -129,6 +139,9 @@ def move(folder: Path, target: Path, tell: Callable[[int], None] = lambda _: Non
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         copied = _copy_whole(folder, target, tell, halt)
+        id_ = uuid.uuid4().hex
+        (hidden(target, WHOLE) / MARK).write_text(id_, "utf-8")
+        _write_note(folder, {"id": id_})
         folder.rename(hidden(folder, LEFT))
         try:
             _link(target, folder)
@@ -141,6 +154,7 @@ def move(folder: Path, target: Path, tell: Callable[[int], None] = lambda _: Non
             raise
     except OSError as fault:
         _discard(hidden(target, WHOLE))
+        _drop_note(folder)
         raise _explain(folder, target, fault) from fault
     _pour(hidden(folder, LEFT), folder, copied)
 
@@ -158,33 +172,37 @@ def bring_back(folder: Path, tell: Callable[[int], None] = lambda _: None, halt:
     except OSError as fault:
         mend(folder)
         raise _explain(target, folder, fault) from fault
+    _drop_note(folder)
     _pour(hidden(folder, LEFT), folder, copied)
 
 
-def point_to(folder: Path, place: Path) -> None:
-    """Let the link of a folder lead to where its disk is now: `place` is that disk, the folder itself, or one between them. Raise a Trouble where the
-    disk is connected, or the folder is not there."""
-    gone = find_target(folder)
-    if gone is None or not is_away(folder):
+def point_to(folder: Path, place: Path, is_known: Callable[[Path], bool] = lambda _: False) -> None:
+    """Let the link of a folder lead to where its disk is now: `place` is that disk, the folder itself, or one between them. `is_known` tells of a folder
+    without a mark whether it is this one. Raise a Trouble where the disk is connected, unless this chose it, or the folder is not there."""
+    gone, note = find_target(folder), _read_note(folder)
+    if gone is None or not (is_away(folder) or "was" in note):
         raise Trouble(say("disk.not-gone", "{folder} can be reached where it is.", folder=str(folder)))
-    parts = [part for part in gone.parts if part != gone.anchor]
+    first = Path(note.get("was", gone))
+    parts = [part for part in first.parts if part != first.anchor]
     ends = (place.joinpath(*parts[-length:]) for length in range(len(parts), 0, -1))
-    found = next((each for each in (*ends, *((place,) if place.name == gone.name else ())) if each.is_dir() and not _is_empty(each)), None)
+    chosen = (*ends, *((place,) if place.name == first.name else ())) if place.is_absolute() else ()
+    found = next((each for each in chosen if _is_it(each, folder, note.get("id", ""), is_known)), None)
     if found is None:
         raise Trouble(
             say(
                 "disk.not-there",
                 "In {place} there is nothing that was in {target}. Choose the disk that it lies on now, or the folder {name} there.",
                 place=str(place),
-                target=str(gone),
-                name=gone.name,
+                target=str(first),
+                name=first.name,
             )
         )
     link = hidden(folder, HERE)
     if os.path.lexists(link):
         _unlink(link)
     try:
-        _link(found.absolute(), link)
+        _write_note(folder, {**note, "was": str(first)})
+        _link(found, link)
         if sys.platform == "win32":  # it puts nothing in the place of a junction
             _unlink(folder)
         link.replace(folder)
@@ -192,6 +210,36 @@ def point_to(folder: Path, place: Path) -> None:
         if not os.path.lexists(folder):
             _link(gone, folder)
         raise _explain(folder, found, fault) from fault
+
+
+def _is_it(found: Path, folder: Path, id_: str, is_known: Callable[[Path], bool]) -> bool:
+    """Tell whether a folder on a disk is the one that was moved there: no other home's, none of the same name, none around the home itself."""
+    with suppress(OSError, ValueError):  # a name too long, or a folder that one may not enter
+        real = found.resolve()
+        if not found.is_dir() or folder.parent.resolve().is_relative_to(real):
+            return False
+        mark = (found / MARK).read_text("utf-8") if (found / MARK).is_file() else ""
+        if mark and id_:
+            return mark == id_
+        return not any((above / DATABASE).exists() for above in (*found.parents[:2], *real.parents[:2])) and is_known(found)
+    return False
+
+
+def _read_note(folder: Path) -> dict[str, str]:
+    """Return the id of what was moved, and as `was` where to, once it was pointed elsewhere."""
+    with suppress(OSError, ValueError):
+        note = json.loads(hidden(folder, NOTE).read_text("utf-8"))
+        return {str(key): str(each) for key, each in note.items()} if isinstance(note, dict) else {}
+    return {}
+
+
+def _write_note(folder: Path, note: dict[str, str]) -> None:
+    hidden(folder, NOTE).write_text(json.dumps(note), "utf-8")
+
+
+def _drop_note(folder: Path) -> None:
+    with suppress(OSError):
+        hidden(folder, NOTE).unlink(missing_ok=True)
 
 
 def mend(folder: Path) -> None:
@@ -212,6 +260,8 @@ def mend(folder: Path) -> None:
         target = find_target(folder)
         if target is not None and left.is_dir() and hidden(target, WHOLE).is_dir() and not os.path.lexists(target):
             hidden(target, WHOLE).rename(target)
+        if target is None:
+            _drop_note(folder)
         if left.is_dir() and folder.exists():
             _pour(left, folder, {})
         if os.path.lexists(folder):
@@ -224,7 +274,9 @@ def mend_all(*folders: Path) -> None:
     for inside in folders:
         with suppress(OSError):
             names = {
-                each.name[1:].rpartition(".")[0] for ending in (LEFT, WHOLE, HERE, f"{COPYING}-*") for each in inside.glob(f".*.{ending}")
+                each.name[1:].rpartition(".")[0]
+                for ending in (LEFT, WHOLE, HERE, NOTE, f"{COPYING}-*")
+                for each in inside.glob(f".*.{ending}")
             }
             for name in names:
                 mend(inside / name)
@@ -383,6 +435,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _remove_empty(top: Path) -> None:
+    (top / MARK).unlink(missing_ok=True)
     for where, _, _ in os.walk(top, topdown=False):
         Path(where).rmdir()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from app.base.disk_faults import word_fault
-from app.base.other_disk import is_away, mend_all
+from app.base.other_disk import DATABASE, is_away, mend_all
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
 
@@ -27,7 +27,7 @@ class Home:
 
     @property
     def database(self) -> Path:
-        return self.root / "hearth.sqlite3"
+        return self.root / DATABASE
 
     @property
     def gallery(self) -> Path:

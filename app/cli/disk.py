@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from app.base.trouble import Trouble
 from app.cli.job import FINISHED, print_answer
 from app.cli.machine_options import add_home_option
 from app.cli.models import word_size
-from app.engine.keeper.disk_use import choose_target, find_doubles, find_use, list_uses
+from app.engine.keeper.disk_use import choose_target, find_doubles, find_use, is_known, list_uses, read_place
 from app.engine.models.catalog import BY_ID
 
 
@@ -72,7 +73,7 @@ def print_doubles(home: Home, args: argparse.Namespace) -> None:
 
 def move(home: Home, args: argparse.Namespace) -> None:
     use = find_use(home, BY_ID.values(), args.words[0])
-    other_disk.move(use.folder, choose_target(Path(args.words[1]).expanduser().absolute(), use))
+    other_disk.move(use.folder, choose_target(read_place(args.words[1]).absolute(), use))
     print_answer(say("disk.moved", "{name} is moved.", name=use.title))
 
 
@@ -84,7 +85,7 @@ def bring_back(home: Home, args: argparse.Namespace) -> None:
 
 def point_to(home: Home, args: argparse.Namespace) -> None:
     use = find_use(home, BY_ID.values(), args.words[0])
-    other_disk.point_to(use.folder, Path(args.words[1]).expanduser().absolute())
+    other_disk.point_to(use.folder, read_place(args.words[1]).absolute(), partial(is_known, home, use))
     print_answer(say("disk.found", "{name} is there again.", name=use.title))
 
 

@@ -61,7 +61,8 @@ def test_an_unplugged_disk_is_said_and_forgets_nothing(both: tuple[Path, Path]) 
 
 
 @pytest.mark.parametrize("chosen", [".", "Hearth", "Hearth/creations"])
-def test_a_disk_that_came_back_at_another_place_is_pointed_to(tmp_path: Path, chosen: str) -> None:
+def test_a_disk_that_came_back_at_another_place_is_pointed_to(tmp_path: Path, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     home = paths.home(tmp_path / "home").create()
     (home.creations / "a.png").write_bytes(b"a")
     disk, now = tmp_path / "E", tmp_path / "F"
@@ -70,14 +71,52 @@ def test_a_disk_that_came_back_at_another_place_is_pointed_to(tmp_path: Path, ch
         point_to(home.creations, disk)
     disk.rename(now)
     (tmp_path / "G/Hearth/creations/empty").mkdir(parents=True)
-    for wrong in (tmp_path / "G", tmp_path / "nowhere", tmp_path):
+    for wrong in (tmp_path / "G", tmp_path / "nowhere", tmp_path, tmp_path / ("x" * 300), tmp_path / "a\0b", Path("F")):
         with pytest.raises(Trouble, match="there is nothing that was in"):
             point_to(home.creations, wrong)
     assert find_target(home.creations) == disk / "Hearth/creations", "nothing changed"
     point_to(home.creations, now / chosen)
     assert find_target(home.creations) == now / "Hearth/creations" and (home.creations / "a.png").read_bytes() == b"a"
+    home.create()
     bring_back(home.creations)
-    assert [each.name for each in home.creations.iterdir()] == ["a.png"] and not [*home.root.glob(".*here")]
+    assert [each.name for each in home.creations.iterdir()] == ["a.png"] and not [*home.root.glob(".*")]
+    assert not (now / "Hearth/creations").exists()
+
+
+def test_only_the_folder_that_was_moved_there_is_pointed_to(tmp_path: Path) -> None:
+    home, other, disk = paths.home(tmp_path / "home").create(), paths.home(tmp_path / "other").create(), tmp_path / "E"
+    (home.creations / "a.png").write_bytes(b"a")
+    (other.creations / "theirs.png").write_bytes(b"theirs")
+    move(home.creations, disk / "Hearth/creations")
+    move(other.creations, tmp_path / "theirs/Hearth/creations")
+    disk.rename(tmp_path / "F")
+    (tmp_path / "pics/creations").mkdir(parents=True)
+    (tmp_path / "pics/creations/holiday.jpg").write_bytes(b"h")
+    for wrong in ("other", "theirs", "pics"):
+        with pytest.raises(Trouble, match="there is nothing that was in"):
+            point_to(home.creations, tmp_path / wrong)
+    point_to(home.creations, tmp_path / "F")
+    assert (home.creations / "a.png").read_bytes() == b"a"
+
+
+def test_a_folder_without_a_mark_is_known_by_its_files_and_a_wrong_one_is_taken_back(tmp_path: Path) -> None:
+    home, disk = paths.home(tmp_path / "creations/home").create(), tmp_path / "E"
+    (home.creations / "a.png").write_bytes(b"a")
+    move(home.creations, disk / "Hearth/creations")
+    (disk / "Hearth/creations" / other_disk.MARK).unlink()
+    disk.rename(tmp_path / "F")
+    wrong, theirs = tmp_path / "pics/creations", paths.home(tmp_path / "other").create()
+    wrong.mkdir(parents=True)
+    (theirs.root / other_disk.DATABASE).touch()
+    for never in (theirs.root, tmp_path / "creations", tmp_path):
+        with pytest.raises(Trouble, match="there is nothing that was in"):
+            point_to(home.creations, never, lambda _: True)
+    with pytest.raises(Trouble, match="there is nothing that was in"):
+        point_to(home.creations, tmp_path / "F", lambda _: False)
+    point_to(home.creations, tmp_path / "pics", lambda _: True)
+    assert find_target(home.creations) == wrong
+    point_to(home.creations, tmp_path / "F", lambda each: (each / "a.png").exists())
+    assert (home.creations / "a.png").read_bytes() == b"a"
 
 
 def test_a_kill_before_a_link_that_was_pointed_elsewhere_is_in_place_loses_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.base import other_disk
+from app.base.other_disk import MARK, NOTE
 
 STEPS = ("open", "os.rename", "os.link", "os.symlink", "os.mkdir", "os.remove", "os.rmdir", "shutil.copystat")
 FOLDER, TARGET = "home/creations", "disk/Hearth/creations"
@@ -33,7 +34,9 @@ def kill_at(step: int, run: Callable[[], None]) -> bool:
 
 
 def read(folder: Path) -> dict[str, bytes]:
-    return {each.relative_to(folder).as_posix(): each.read_bytes() for each in sorted(folder.rglob("*")) if each.is_file()}
+    return {
+        each.relative_to(folder).as_posix(): each.read_bytes() for each in sorted(folder.rglob("*")) if each.is_file() and each.name != MARK
+    }
 
 
 def fill(top: Path) -> dict[str, bytes]:
@@ -61,7 +64,9 @@ def main(top: Path, way: str) -> None:
         assert there is not None or not (target.exists() and read(target)), (
             "nothing is left there under a name that keeps the next move away"
         )
-        hidden = [each.name for each in (top / "home").iterdir() if each.name.startswith(".")]
+        note = other_disk.hidden(folder, NOTE)
+        assert note.exists() == (there is not None), step
+        hidden = [each.name for each in (top / "home").iterdir() if each.name.startswith(".") and each != note]
         assert not hidden, (step, hidden)
         if not killed:
             assert (there is None) == (way == "back")

@@ -17,7 +17,7 @@ from typing import Final
 
 from app.base import other_disk
 from app.base.disk_faults import word_fault
-from app.base.other_disk import MOVED, CancelledError, find_target, is_away
+from app.base.other_disk import MARK, MOVED, CancelledError, find_target, is_away
 from app.base.paths import Home
 from app.base.sentence import Sentence, Value, say, shorten_list
 from app.base.trouble import Trouble
@@ -36,6 +36,8 @@ SELDOM_BYTES: Final = 10_000_000
 USED_AS_FILES: Final = ("loras", "enlargers", "controlnet", "ipadapter", "voices")
 """What lies in these rows' folders is used file by file."""
 BLOCK_BYTES: Final = 1 << 20
+WEIGHTS: Final = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".onnx", ".gguf")
+"""Files of models end so."""
 HUB_FOLDERS: Final = ("models--*", "datasets--*", "spaces--*")
 
 
@@ -96,11 +98,27 @@ def find_use(home: Home, models: Iterable[Model], name: str) -> Use:
 
 def choose_target(place: Path, use: Use) -> Path:
     """Return where a thing goes below a folder that a person named; raise a Trouble if there is none."""
-    if not place.is_absolute() or not place.is_dir():
-        raise Trouble(
-            say("disk.no-place", "There is no folder {folder}. Enter the full path of a folder on another disk.", folder=str(place))
-        )
-    return place / MOVED / ("models" if "/" in use.name else "") / use.folder.name
+    with suppress(OSError):  # a name too long, or a folder that one may not look into
+        if place.is_absolute() and place.is_dir():
+            return place / MOVED / ("models" if "/" in use.name else "") / use.folder.name
+    raise Trouble(say("disk.no-place", "There is no folder {folder}. Enter the full path of a folder on another disk.", folder=str(place)))
+
+
+def read_place(words: str) -> Path:
+    """Return the folder that a person wrote, or pasted in quotes."""
+    place = Path(words.strip().strip("\"'"))
+    try:
+        return place.expanduser()
+    except RuntimeError:  # there is no such account: nor is there a folder that is called so
+        return place
+
+
+def is_known(home: Home, use: Use, place: Path) -> bool:
+    """Tell whether a folder that a move without a mark left on another disk is a thing's: it holds files of the shelf's list, or models."""
+    if use.name == "creations":
+        return any((place / Path(path).name).is_file() for path in _ask(home, SHELVED))
+    moved = MOVED in (place.parent.name, place.parent.parent.name)
+    return moved and any(path.suffix in WEIGHTS for path, _ in _list_files(place))
 
 
 def _list_models(home: Home, models: Iterable[Model]) -> Iterator[Use]:
@@ -197,7 +215,7 @@ def _list_environments(folder: Path | None) -> Iterator[Use]:
 
 def _list_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for where, _, names in os.walk(folder):
-        for name in names:
+        for name in (each for each in names if each != MARK):
             with suppress(OSError):
                 path = Path(where, name)
                 yield path, path.stat()
@@ -229,6 +247,7 @@ FILES_USED: Final = f"""{ASKED} SELECT file, MAX(at) FROM (
     UNION ALL SELECT json_extract(actor.value, '$.voice.path'), at FROM asked, json_each(request, '$.cast') AS actor WHERE actor.type='object'
 ) WHERE typeof(file)='text' GROUP BY file"""
 """What the owner keeps as files is used by their paths."""
+SHELVED: Final = "SELECT path, created_s FROM creations"
 
 
 def read_last_use(home: Home) -> dict[str, float]:

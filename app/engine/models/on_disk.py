@@ -215,7 +215,7 @@ def measure_bytes(home: Home, model: Model) -> int:
     sizes: dict[tuple[int, int], int] = {}
     for folder in folders:
         # Unlike rglob, os.walk tolerates folders that vanish meanwhile.
-        inside = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
+        inside = (Path(where, name) for where, _, names in os.walk(folder) for name in names if name != other_disk.MARK)
         for path in inside:
             with suppress(FileNotFoundError):  # a partial file that was completed since then has another name now
                 facts = path.lstat()

@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,18 @@ from app.base.extras import can_add
 from app.base.other_disk import CancelledError
 from app.base.sentence import Sentence, say
 from app.base.trouble import Trouble
-from app.engine.keeper.disk_use import Double, Use, choose_target, find_doubles, find_use, keep_one, list_places, list_uses
+from app.engine.keeper.disk_use import (
+    Double,
+    Use,
+    choose_target,
+    find_doubles,
+    find_use,
+    is_known,
+    keep_one,
+    list_places,
+    list_uses,
+    read_place,
+)
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.downloads import Downloads
 from app.ui.state.models_desk import ModelsDesk
@@ -68,7 +80,7 @@ class DiskDesk:
 
     def move(self, name: str, place: str) -> None:
         """Begin to move something to a folder of another disk."""
-        use, wanted = find_use(self._keeper.home, self._models.list_all(), name), Path(place.strip().strip("\"'")).expanduser()
+        use, wanted = find_use(self._keeper.home, self._models.list_all(), name), read_place(place)
         target = choose_target(wanted, use)
         self._begin(use, lambda: other_disk.move(use.folder, target, self._count, self._halt))
 
@@ -79,8 +91,8 @@ class DiskDesk:
 
     def point_to(self, name: str, place: str) -> None:
         """Say where the disk of something is now, which came back at another place."""
-        use, now = find_use(self._keeper.home, self._models.list_all(), name), Path(place.strip().strip("\"'")).expanduser()
-        other_disk.point_to(use.folder, now)
+        use, now = find_use(self._keeper.home, self._models.list_all(), name), read_place(place)
+        other_disk.point_to(use.folder, now, partial(is_known, self._keeper.home, use))
         self._tell(say("disk.found", "{name} is there again.", name=use.title))
 
     def _count(self, size_bytes: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.base.other_disk import move
+from app.base.other_disk import MARK, move
 from app.base.paths import Home, home
 from app.base.sentence import say
 from app.base.trouble import Trouble
@@ -142,6 +142,24 @@ def test_of_what_is_used_file_by_file_the_unused_is_named(tmp_path: Path) -> Non
         assert all(f": {name}.never." in str(named(place, name).why) and not named(place, name).unused for name in folders)
         keeper.start_task(Enlarge("p.png", 4, str(place.enlargers / "enlargers.never")))
     assert named(place, "enlargers").why == say("disk.yours", "You put them there."), "a task used it"
+
+
+def test_what_an_earlier_move_left_is_known_by_the_shelfs_list_or_as_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = make_home(tmp_path / "home", pictures=2, jobs=0)
+    place.loras.mkdir()
+    (place.loras / "a.safetensors").write_bytes(b"a")
+    for folder in (place.creations, place.loras):
+        move(folder, tmp_path / "E/Hearth" / folder.name)
+        assert MARK not in [path.name for path, _ in disk_use._list_files(folder)], "which came now, and is no file of theirs"
+        (tmp_path / "E/Hearth" / folder.name / MARK).unlink()
+    (tmp_path / "E").rename(tmp_path / "F")
+    for name, file in (("creations", "holiday.jpg"), ("loras", "b.safetensors")):
+        (tmp_path / "others" / name).mkdir(parents=True)
+        (tmp_path / "others" / name / file).write_bytes(b"b")
+        for wrong in ("others", "~nobodyatall/x", "x" * 300):
+            assert main(["disk", "here", name, wrong if wrong[0] == "~" else str(tmp_path / wrong), "--home", str(place.root)]) == 2
+            assert "there is nothing that was in" in capsys.readouterr().err
+        assert main(["disk", "here", name, str(tmp_path / "F"), "--home", str(place.root)]) == 0
 
 
 def test_doubles_are_found_by_all_they_hold_and_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

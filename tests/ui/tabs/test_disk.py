@@ -31,6 +31,8 @@ def test_the_shelf_goes_to_another_disk_and_back(tmp_path: Path, monkeypatch: py
     with desk_at(tmp_path / "home") as desk:
         shelf, page, other = desk.keeper.home.creations, client_of(desk, OWNER), tmp_path / "other disk"
         (shelf / "a.png").write_bytes(b"a")
+        (desk.keeper.home.loras / "b.safetensors").parent.mkdir()
+        (desk.keeper.home.loras / "b.safetensors").write_bytes(b"b")
         other.mkdir()
 
         def act(what: str, **given: str) -> dict[str, Any]:
@@ -66,7 +68,10 @@ def test_the_shelf_goes_to_another_disk_and_back(tmp_path: Path, monkeypatch: py
         until(rest)
         (row,) = (each for each in page.get("/hearth/disk").json()["uses"] if each["name"] == "creations")
         assert "Connect it: nothing is lost" in row["away"] and not row["deletes"]
-        assert "there is nothing that was in" in act("here", name="creations", place=str(tmp_path))["trouble"]
+        for nowhere in (str(tmp_path), "~nobodyatall/disk", "drawer", str(tmp_path / ("x" * 300))):
+            assert "there is nothing that was in" in act("here", name="creations", place=nowhere)["trouble"]
+            if nowhere != str(tmp_path):
+                assert "There is no folder" in act("move", name="loras", place=nowhere)["trouble"]
         assert act("here", name="creations", place=f' "{tmp_path / "drawer"}" ')["told"] == "The shelf is there again."
         assert find_target(shelf) == tmp_path / "drawer/Hearth/creations"
         until(rest)
