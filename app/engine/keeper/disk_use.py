@@ -184,8 +184,13 @@ def _date_files(folder: Path, used: Mapping[str, float]) -> list[tuple[Path, flo
     found = []
     for path, facts in _list_files(folder):
         names = (path.name, *(str(each) for each in (path, *path.parents) if each.is_relative_to(folder)))
-        found.append((path, max(facts.st_mtime, *(used.get(each, 0.0) for each in names)), facts.st_size))
+        found.append((path, max(_read_came(facts), *(used.get(each, 0.0) for each in names)), facts.st_size))
     return found
+
+
+def _read_came(facts: os.stat_result) -> float:
+    """Return when a file came, whatever older time of writing an archive or a copy kept."""
+    return max(facts.st_mtime, facts.st_ctime, getattr(facts, "st_birthtime", 0.0))
 
 
 def _word_seldom(why: Sentence, files: list[tuple[Path, float, int]]) -> Sentence:

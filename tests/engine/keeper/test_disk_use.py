@@ -110,7 +110,16 @@ def test_what_a_cast_a_guide_and_tasks_used_is_not_called_unused(tmp_path: Path)
     assert set(used) <= {*BY_ID, "starter-voice", "starter-painter"} and "" not in used
 
 
-def test_of_what_is_used_file_by_file_the_unused_is_named(tmp_path: Path) -> None:
+def test_a_file_that_came_today_with_an_old_time_is_not_called_unused(tmp_path: Path) -> None:
+    place = make_home(tmp_path, pictures=0, jobs=0)
+    place.loras.mkdir()
+    (place.loras / "a.safetensors").write_bytes(bytes(disk_use.SELDOM_BYTES))
+    os.utime(place.loras / "a.safetensors", (LONG_AGO, LONG_AGO))
+    assert not named(place, "loras").unused and "not used" not in str(named(place, "loras").why)
+
+
+def test_of_what_is_used_file_by_file_the_unused_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_use, "_read_came", lambda facts: facts.st_mtime)  # nothing sets the other times
     place = make_home(tmp_path, pictures=0, jobs=0)
     folders = {
         "loras": place.loras,
