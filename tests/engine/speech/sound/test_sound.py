@@ -76,6 +76,11 @@ def test_every_format_says_whom_a_licence_credits(tmp_path: Path, coding: str) -
         assert (sound.read_settings(target) or {})["text"] == "[S1] Hello."
 
 
+def test_who_speaks_is_named_once_and_nobody_without_a_name() -> None:
+    assert sound.name_artist({"cast": [{"name": "Anna"}, {"name": "Anna"}, {}, {"name": None}, {"name": "Ben"}]}) == "Anna, Ben"
+    assert sound.name_artist({"cast": [{"name": None}], "model": "dia-1.6b"}) == BY_ID["dia-1.6b"].title
+
+
 @pytest.mark.parametrize("coding", sound.CODINGS)
 def test_titles_and_names_are_told_in_letters_of_every_language(tmp_path: Path, coding: str) -> None:
     target, settings = tmp_path / f"out.{coding}", to_json(SpeechRequest("[Jörg] 三体", "dia-1.6b", cast=(Actor("Jörg"), Actor("さくら"))))
