@@ -10,9 +10,9 @@ _STEERING: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\
 """Controls, but for tabs and ends of lines, could clear the screen or set the title; overrides of direction show exe.txt as txt.exe."""
 
 
-def clean_words(words: str) -> str:
-    """Return words with a question mark for each such sign."""
-    return _STEERING.sub("?", words)
+def clean_words(words: str, instead: str = "?") -> str:
+    """Return words with a question mark, or this, for each such sign."""
+    return _STEERING.sub(instead, words)
 
 
 class CleanFormatter(logging.Formatter):

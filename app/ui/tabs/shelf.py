@@ -50,6 +50,8 @@ from app.ui.tabs.file_manager import reveal
 PAGE: Final = 60
 TAGS_SHOWN: Final = 200
 FILE_LETTERS: Final = 80
+FILE_BYTES: Final = 240
+"""File systems take 255; a number in front has room."""
 ID: Final = re.compile(r"[0-9]{1,18}")
 FORBIDDEN: Final = re.compile(r"[^\w\s'(),.-]|^\.+|\.+$")
 """Some file systems take these in no name."""
@@ -278,7 +280,7 @@ def export_chapters(desk: Desk, ids: Iterable[int], target: Path, kind: str, tit
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as bundle:
         for number, (each, name) in enumerate(zip(spoken, names, strict=True), 1):
             made = recode(each, kind, target.parent, name, Chapter(whole, author, number))
-            bundle.write(made, name_file(made, f"{number:0{len(str(len(spoken)))}} {name}", f".{kind}"))
+            bundle.write(made, f"{number:0{len(str(len(spoken)))}} {name_file(made, name, f'.{kind}')}")
             if made != each.path:
                 made.unlink()
 
@@ -310,7 +312,9 @@ def choose_sounds(desk: Desk, ids: Iterable[int]) -> tuple[list[Creation], bytes
 
 def name_file(path: Path, title: str, ending: str) -> str:
     """Name a file that is sent by its title, as far as every system takes that; else by its own name."""
-    return f"{cut_words(' '.join(FORBIDDEN.sub(' ', title).split()), FILE_LETTERS) or path.stem}{ending}"
+    name = cut_words(" ".join(FORBIDDEN.sub(" ", title).split()), FILE_LETTERS)
+    room = FILE_BYTES - len(ending.encode())
+    return f"{name.encode()[:room].decode(errors='ignore').rstrip() or path.stem}{ending}"
 
 
 def machine_text(creation: Creation, spoken: Language) -> str:

@@ -97,6 +97,13 @@ def test_chapters_keep_their_places_though_one_was_spoken_again(desk: Desk, tmp_
     assert not any((desk.keeper.home.scratch / "uploads").glob("*"))
 
 
+def test_chapters_without_spaces_keep_their_names_behind_their_numbers(desk: Desk) -> None:
+    made = [keep_creation(desk, SpeechRequest(sign * 90), f"{sign}.wav") for sign in "雨雪"]
+    answer = page_of(desk).get("/hearth/export", params={"each": "flac", "ids": ",".join(str(each.id) for each in made)})
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        assert packed.namelist() == [f"1 {'雨' * 78}.flac", f"2 {'雪' * 78}.flac"]
+
+
 def speak_backwards(desk: Desk) -> str:
     """Begin the open book's chapters and keep a sound of each, the last one first; return what an export asks for."""
     desk.book.begin(SpeechRequest("?"))
@@ -205,6 +212,11 @@ def test_a_chapter_is_named_by_its_first_line() -> None:
     assert name_chapter("\n[S1] The Ferry \n\nIt rained.") == "The Ferry"
     assert name_chapter("## " + "long " * 40) == ("long " * 40).strip(), "whole"
     assert name_chapter("long " * 400) == ("long " * 60).strip() and name_chapter("長" * 400) == "長" * 300
+    assert name_chapter("第一章 " + "雨" * 400) == "第一章 " + "雨" * 296, "it has no other space"
+    assert [name_chapter(f"The{end}Ferry") for end in "\r\x85\u2028"] == ["The"] * 3 and name_chapter(
+        "The \0Fer\x1bry\u202e"
+    ) == "The Ferry"
+    assert name_chapter("") == name_chapter("\0") == ""
 
 
 def test_a_long_title_is_whole_in_the_file_and_cut_after_a_word_in_its_name(desk: Desk, tmp_path: Path) -> None:
@@ -216,4 +228,6 @@ def test_a_long_title_is_whole_in_the_file_and_cut_after_a_word_in_its_name(desk
     with soundfile.SoundFile(tmp_path / "x.mp3") as file:
         assert (file.title, file.artist) == (line, "Anna, Ben")
     assert name_file(Path("a.mp3"), line, ".mp3") == "Where we stood that morning, and what we could see of the boats and of the.mp3"
+    assert name_file(Path("a.mp3"), f"第一章 {'雨' * 90}", ".mp3") == f"第一章 {'雨' * 75}.mp3"
+    assert name_file(Path("a.mp3"), "\U00020000" * 80, ".mp3") == "\U00020000" * 59 + ".mp3", "file systems count bytes"
     assert name_file(Path("a.mp3"), "x" * 90, ".mp3") == "x" * 80 + ".mp3" and name_file(Path("a.mp3"), "", ".mp3") == "a.mp3"

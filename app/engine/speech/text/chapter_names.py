@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from app.base.clean_words import clean_words
+
 TITLE_LETTERS: Final = 300
 """A script without lines has no longer title."""
 _TAG: Final = re.compile(r"\[[^\[\]]{1,40}\]|^#+ ")
@@ -66,9 +68,13 @@ EAST: Final = re.compile(_EAST)
 
 def name_chapter(script: str) -> str:
     """Name a chapter by the first line of its script."""
-    return cut_words(_TAG.sub("", script.strip().partition("\n")[0]).strip(), TITLE_LETTERS)
+    line = next(iter(script.strip().splitlines()), "")
+    return cut_words(clean_words(_TAG.sub("", line), "").strip(), TITLE_LETTERS)
 
 
 def cut_words(words: str, most: int) -> str:
-    """Cut what is too long after its last whole word."""
-    return words if len(words) <= most else words[: most + 1].rpartition(" ")[0].rstrip(" ,.-") or words[:most]
+    """Cut what is too long after its last whole word, or within one where less than half would be left, as of Chinese and Japanese."""
+    if len(words) <= most:
+        return words
+    whole = words[: most + 1].rpartition(" ")[0].rstrip(" ,.-")
+    return whole if 2 * len(whole) >= most else words[:most].rstrip()
