@@ -12,6 +12,7 @@ from typing import Final
 WAIT_S: Final = 5.0
 NAME: Final = "Hearth"
 MAC: Final = ("osascript", "-e", "on run argv", "-e", "display notification (item 1 of argv) with title (item 2 of argv)", "-e", "end run")
+WINDOWS_FOLDER: Final = r"C:\Windows"
 WINDOWS: Final = """
 $null = [Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType = WindowsRuntime]
 $made = [Windows.UI.Notifications.ToastNotificationManager]::GetTemplateContent([Windows.UI.Notifications.ToastTemplateType]::ToastText02)
@@ -24,13 +25,18 @@ $shows = '{1AC14E77-02E7-4E5D-B744-2EB1AE5198B7}\\WindowsPowerShell\\v1.0\\power
 """PowerShell, which each Windows has, shows it under its own name: only a program that is registered may show one."""
 
 
+def find_powershell() -> str:
+    """Return it with its path: without, Windows would take one of that name from the working folder first."""
+    return rf"{os.environ.get('SYSTEMROOT', WINDOWS_FOLDER)}\System32\WindowsPowerShell\v1.0\powershell.exe"
+
+
 def write_command(words: str, picture: Path | None) -> tuple[str, ...]:
     """Return the command that shows it; nothing where there is none. Words are arguments or variables of their own, and no program. Only Linux shows a
     picture of ours."""
     if sys.platform == "darwin":
         return (*MAC, words, NAME)
     if sys.platform == "win32":
-        return ("powershell.exe", "-NoProfile", "-NonInteractive", "-Command", WINDOWS)
+        return (find_powershell(), "-NoProfile", "-NonInteractive", "-Command", WINDOWS)
     if shutil.which("notify-send") is None:
         return ()
     icon = ("-i", str(picture)) if picture is not None else ()

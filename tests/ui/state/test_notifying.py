@@ -194,7 +194,9 @@ def test_words_of_a_notice_are_no_program(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(sys, "platform", "darwin")
     assert write_command('"; rm', None)[-2:] == ('"; rm', "Hearth")
     monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("SYSTEMROOT", r"D:\Windows")
     assert write_command('"; rm', None) == write_command("Done.", None), "PowerShell reads them from a variable"
+    assert write_command("Done.", None)[0] == r"D:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe", "not one in the working folder"
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(sys, "platform", "linux")
     assert write_command("Done.", None) == () and not show_notice("Done.")
