@@ -30,6 +30,7 @@ FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
 VERSIONS = "versions"  # the folder of the releases, each in one of its name
 CODE_VARIABLE = "HEARTH_CODE"
 """An environment runs the code that this variable names instead of its own: that of a release while it is tested."""
+WAY = {"slot": "[ab]", "commit": "[0-9a-f]*", "version": r"(\w[\w.+-]*)?"}  # what a note of the way back says of a place
 # Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 
@@ -70,7 +71,7 @@ def _read_table(file: Path) -> dict[str, Any]:
     """Read a table from a JSON file; {} if there is none, or it is damaged."""
     try:
         said = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
 
@@ -234,9 +235,18 @@ def both_slots(folder: Path) -> tuple[Path, Path]:
 def read_ways(folder: Path) -> list[dict[str, str]]:
     """Return the slot, the commit and the version from before the last update, then, where it was undone, those that it had led to; none if there
     was no update, or its environment was removed."""
-    before = _read_table(folder / "back")
-    after = before.pop("after", None)
-    return [each for each in (before, after) if isinstance(each, dict) and each]
+    said = _read_table(folder / "back")
+    way, after = _read_way(said), _read_way(said.get("after"))
+    if way and said.get("forward"):  # an older Hearth undid its update, and noted only where that had led
+        way, after = {"slot": current_slot(folder).name, "commit": current_commit(), "version": current_version(folder)}, way
+    return [way, after] if way and after else [way] if way else []
+
+
+def _read_way(said: object) -> dict[str, str]:
+    """Return one place of a note; {} where it is damaged: no start may fail by it, or take what it says for a path."""
+    way = {name: said[name] for name in WAY if name in said} if isinstance(said, dict) else {}
+    fits = "slot" in way and all(isinstance(value, str) and re.fullmatch(WAY[name], value) for name, value in way.items())
+    return way if fits else {}
 
 
 def read_way_back(folder: Path) -> dict[str, str]:

@@ -191,8 +191,8 @@ def back(folder: Path) -> int:
     if not (code / "start.py").is_file():
         raise Refused(say("update.gone", "The code from before the last update is gone, so there is no way back."))
     with slots.lock(folder):
-        if slots.leads_back(folder):
-            slots.write_way_back(folder, said, {"slot": now.name, "commit": here, "version": slots.version_of()})
+        left = {"slot": now.name, "commit": here, "version": slots.version_of()}
+        slots.write_way_back(folder, *((said, left) if slots.leads_back(folder) else (left, said)))
         if said.get("commit") and here != said["commit"]:
             moved = git("reset", "--keep", said["commit"])
             if moved.returncode:

@@ -113,6 +113,39 @@ def test_a_clones_way_back_holds_until_an_update_is_done(newer: bool, tmp_path: 
     assert at == "2" and slots.read_ways(tmp_path) == [before]
 
 
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"slot": ["a"]}, {"slot": "../../x", "version": ""}, {"slot": "a", "version": ["x"]}, {"slot": "a", "version": "../../x"},
+        {"slot": "a", "version": ".."}, {"slot": "a", "commit": "--hard"}, {"slot": "a", "commit": 7}, {"after": {"slot": "a"}}, ["a"],
+    ],
+)  # fmt: skip
+def test_a_damaged_note_of_the_way_back_is_none(damaged: object, tmp_path: Path) -> None:
+    (tmp_path / "back").write_text(json.dumps(damaged))
+    assert slots.read_ways(tmp_path) == [] and slots.read_way_back(tmp_path) == {} and not slots.leads_back(tmp_path)
+    assert install.list_way_slots(tmp_path) == set()
+    install.discard_versions(tmp_path)
+    good = {"slot": "b", "commit": "", "version": "0.2.0"}
+    (tmp_path / "back").write_text(json.dumps({**good, "after": damaged}))
+    assert slots.read_ways(tmp_path) == [good]
+
+
+def test_a_note_without_an_end_is_none(tmp_path: Path) -> None:
+    (tmp_path / "back").write_text("[" * 100_000)
+    assert slots.read_ways(tmp_path) == [] and not slots.leads_back(tmp_path)
+
+
+def test_what_an_older_hearth_undid_leads_forward_and_then_back(copy: Copy) -> None:
+    """It noted only where the update had led. The window offered that as the version before."""
+    assert copy.look() == ("0.1.0", "a") and copy.start("update").returncode == 0
+    assert copy.start("back").returncode == 0 and copy.look() == ("0.1.0", "a")
+    folder = copy.top / ".venv"
+    (folder / "back").write_text(json.dumps({"slot": "a", "commit": "", "version": "0.2.0", "forward": "yes"}))
+    assert not slots.leads_back(folder)
+    assert copy.start("back").returncode == 0 and copy.look() == ("0.2.0", "a") and slots.leads_back(folder)
+    assert copy.start("back").returncode == 0 and copy.look() == ("0.1.0", "a") and not slots.leads_back(folder)
+
+
 def test_two_at_once_make_it_once(copy: Copy) -> None:
     copy.server.asked.clear()
     two = [copy.begin("update") for _ in "ab"]
