@@ -549,9 +549,11 @@ class JobsDesk:
         self._take_off_list(job)
 
     def _take_off_list(self, job: str) -> None:
-        """What is left of a list is what was stopped with it, and nothing that was taken out."""
+        """What is left of a list is what was stopped with it, and nothing that was taken out; its tab goes on showing it."""
         if job in self.listed:
             self._keep_listed([each for each in self.listed if each != job])
+            if self.listed and self.latest.get(shown := (OWNER.name, "picture")) == job:
+                self.latest[shown] = self.listed[-1]
 
     def resume(self, job: str) -> None:
         """Resume an interrupted or stopped job and show it in its tab again; with a chapter those that were stopped with it."""

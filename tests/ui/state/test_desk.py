@@ -239,6 +239,16 @@ def test_what_was_begun_together_is_counted_together_at_the_end(tmp_path: Path) 
         assert [each["text"] for each in shown["listed"]] == ["a tree", "a house", "a boat"]
 
 
+def test_a_list_is_shown_after_its_last_line_was_taken_out(tmp_path: Path) -> None:
+    with desk_at(tmp_path) as desk:
+        _, second, third = begin_three(desk, tmp_path)
+        keep_creation(desk, PictureRequest("a house"), "house.png", of=second)
+        desk.keeper.journal.end(second, "finished")
+        desk.jobs.remove(third)
+        shown = picture_of(desk)
+        assert shown is not None and shown["job"] == second and len(shown["listed"]) == 2
+
+
 def test_jobs_that_were_interrupted_together_are_told_of_together(tmp_path: Path) -> None:
     with desk_at(tmp_path) as desk:
         jobs = [desk.jobs.begin(each, OWNER) for each in (SpeechRequest("[S1] One."), PictureRequest("a tree"))]
