@@ -29,7 +29,7 @@ from app.engine.jobs.owners import Allowance
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.engine.jobs.shelf import Search
 from app.ui import live_view, routes, share
-from app.ui.access.login import LoginRequired, Logins, digest_password
+from app.ui.access.login import LoginRequired, Logins, digest_password, shorten_name
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
@@ -420,6 +420,23 @@ def test_the_door_asks_guests_alone_for_a_name_and_keeps_it() -> None:
         assert ("invited" in page, "machine's owner" in html.unescape(page), 'name="name"' in page) == (not owner, owner, not owner)
         again = client.post("/hearth/login", data={"password": "no", "name": '"Ada"'})
         assert again.status_code == 401 and ('value="&quot;Ada&quot;"' in again.text) is not owner
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("  Ada \n Lovelace ", "Ada Lovelace"),
+        ("\u202etxt.exe", "?txt.exe"),
+        ("a\x00\x1b[2J", "a??[2J"),
+        ("\u200b\u2060", ""),
+        ("\u202e", ""),
+        ("\u200b" * 24 + "Ada", ""),
+        ("👩\u200d🎨 می\u200cخواهم", "👩\u200d🎨 می\u200cخواهم"),
+        ("x" * 2000, "x" * 24),
+    ],
+)
+def test_a_guests_name_stands_in_one_line_and_steers_nothing(given: str, kept: str) -> None:
+    assert shorten_name(given) == kept
 
 
 def test_a_guest_comes_in_by_the_link(desk: Desk) -> None:

@@ -24,6 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.base.clean_words import clean_words
 from app.base.duration import word_duration
 from app.base.languages import COOKIE, languages
 from app.base.palette import by_system
@@ -252,7 +253,9 @@ class Logins:
 
 
 def shorten_name(nickname: str) -> str:
-    return nickname[:NAME_LETTERS].strip()
+    """Return a name in one line, without signs that steer what stands around it; "" for one of which nothing is seen."""
+    name = " ".join(nickname.split())[:NAME_LETTERS].strip()
+    return clean_words(name) if any(unicodedata.category(each)[0] in "LNPS" for each in name) else ""
 
 
 def digest_token(token: str) -> bytes:

@@ -147,7 +147,7 @@ function draw(view) {
   part(".h-none").hidden = guests.length > 0;
   part(".h-guests").hidden = !guests.length;
   list(part(".h-guests"), guests, (each) => each.id, (each) => {
-    const row = el(`<li><b></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
+    const row = el(`<li><b dir="auto"></b> <span class="h-soft"></span> <button type="button" class="h-chip"></button></li>`);
     const name = each.name || t("share.unnamed", "unnamed guest");
     text(row.querySelector("b"), name);
     named(row.querySelector("button"), t("share.away", "Remove"), name);
