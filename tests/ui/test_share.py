@@ -331,6 +331,27 @@ def test_a_browser_stays_the_same_guest_over_shares(desk: Desk, tmp_path: Path) 
             assert [each["id"] for each in sharing.view()["guests"]].count(ada["id"]) == 1, "a browser has one login"
 
 
+def test_who_shares_a_browser_need_not_be_the_earlier_guest(desk: Desk) -> None:
+    """A name that was cleared came back, and whoever came second had the first one's shelf."""
+    with shared(desk) as (address, words, sharing), patient_http.Client(base_url=address) as browser:
+        door = "/hearth/login"
+        assert "?other" not in browser.get(door).text, "nobody came before"
+        browser.post(door, data={"password": words, "name": "Ada"})
+        assert 'href="/hearth/login?other"' in browser.get(door).text
+        browser.post(door, data={"password": words, "name": ""})
+        (ada,) = sharing.view()["guests"]
+        assert ada["name"] == "" and "Ada" not in browser.get(door).text, "she took it out"
+        browser.post(door, data={"password": words, "name": "Ada"})
+        asked = browser.get(f"{door}?other").text
+        assert 'type="hidden" name="other"' in asked and "Ada" not in asked
+        assert browser.get(f"{door}").text.count('value="Ada"') == 1, "asking alone changes nothing"
+        assert 'type="hidden" name="other"' in browser.post(door, data={"password": "no", "name": "Ben", "other": ""}).text
+        assert browser.post(door, data={"password": words, "name": "Ben", "other": ""}).status_code == 303
+        first, second = sharing.view()["guests"]
+        assert (first["id"], first["name"], second["name"]) == (ada["id"], "Ada", "Ben") and second["id"] != ada["id"]
+        assert 'value="Ben"' in browser.get(door).text, "the browser keeps the later one"
+
+
 def test_who_comes_by_the_code_is_asked_for_a_name_once(desk: Desk, entrances: list[str]) -> None:
     with shared(desk) as (address, _, sharing):
         for name, answer in (("Ben", {"who": "name", "name": "Ben"}), ("", {"who": "skip", "name": "Eve"})):

@@ -52,6 +52,8 @@ WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
 """The API key works here too, besides below the APIs: Gradio's client asks for these, and OpenAI's answers link to such files. Browsers never send
 a key by themselves."""
 TICKET: Final = "t"
+OTHER: Final = "other"
+"""The form has it from one who says that they are not the guest whom this browser keeps."""
 WHO: Final = "who"
 """The form asks a guest who is in already for their name alone, as one who came by the QR code was asked nothing."""
 TICKET_S: Final = 60.0
@@ -152,9 +154,9 @@ class Logins:
     def find_household(self, address: str) -> str:
         return hmac.digest(self.secret, address.encode(), "sha256").hex()[:12]
 
-    def log_in(self, given_password: str, nickname: str, address: str = "", kept: str = "") -> str:
+    def log_in(self, given_password: str, nickname: str | None, address: str = "", kept: str = "") -> str:
         """Return a new token, or raise Trouble with the reason for refusing. The right password is let in, whatever was guessed before.
-        `kept`: which guest the browser says it is."""
+        `nickname`: None where nobody was asked for it. `kept`: which guest the browser says it is."""
         household = self.find_household(address)
         with self.lock:
             now_s = self.clock()
@@ -191,7 +193,7 @@ class Logins:
         if len(self.by_token) >= LOGINS_MOST:
             self._make_room(household_of(person.name))
         token = secrets.token_urlsafe(32)
-        name = shorten_name(nickname or "") or self._recall_name(person)
+        name = self._recall_name(person) if nickname is None else shorten_name(nickname)
         self.by_token[digest_token(token)] = Login(person, name, now_s, now_s)
         if nickname is not None and self.guests is not None:
             self.guests.keep_name(person.name, name)
@@ -328,8 +330,14 @@ class LoginRequired:
             return render_page(request, None, 200, False, asks="name")
         chosen = request.query_params.get("language", "")
         if chosen not in languages():
+            other = OTHER in request.query_params
             return render_page(
-                request, None, ShareEnded.status if self._logins.closed else 200, self._logins.owner, self._recall_name(request)
+                request,
+                None,
+                ShareEnded.status if self._logins.closed else 200,
+                self._logins.owner,
+                "" if other else self._recall_name(request),
+                asks=self._choose_form(request, other),
             )
         answer = RedirectResponse(LOGIN_PATH, 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
@@ -342,16 +350,18 @@ class LoginRequired:
                 body += piece
                 if len(body) > FORM_BYTES:
                     return Response(status_code=413)
-        given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).items()}
         if WHO in given and self._is_guest(request):
             self._logins.give_name(request.cookies[COOKIES[False]], given.get("name", "") if given[WHO] == "name" else "")
             return RedirectResponse("/", 303)
         address, by_program = self._find_address(request.scope), request.url.path.rstrip("/") == GRADIO_LOGIN
+        kept = "" if OTHER in given else request.cookies.get(VISITOR, "")
         try:
-            token = self._logins.log_in(given.get("password", ""), given.get("name", ""), address, request.cookies.get(VISITOR, ""))
+            token = self._logins.log_in(given.get("password", ""), given.get("name"), address, kept)
         except WrongPassword as wrong:
             refused = await self._logins.hold_wrong(address) or wrong
-            return render_page(request, refused.sentence, refused.status, self._logins.owner, given.get("name", ""))
+            asks = self._choose_form(request, OTHER in given)
+            return render_page(request, refused.sentence, refused.status, self._logins.owner, given.get("name", ""), asks=asks)
         except ShareEnded as ended:
             return render_page(request, ended.sentence, ended.status, self._logins.owner)
         return self._remember(request, token, JSONResponse({"success": True}) if by_program else RedirectResponse("/", 303))
@@ -371,10 +381,16 @@ class LoginRequired:
         cookie = request.cookies.get(COOKIES[False], "")
         return not self._logins.owner and bool(cookie) and self._logins.find_person(cookie) is not None
 
+    def _choose_form(self, request: Request, other: bool) -> Asks:
+        return "other" if other else "known" if self._find_known(request) else "all"
+
+    def _find_known(self, request: Request) -> str | None:
+        """Return which guest the browser keeps."""
+        return self._logins.guests and self._logins.guests.read(request.cookies.get(VISITOR, ""))
+
     def _recall_name(self, request: Request) -> str:
-        guests = self._logins.guests
-        known = guests.read(request.cookies.get(VISITOR, "")) if guests is not None else None
-        return (guests.find_name(known) or "") if guests is not None and known else ""
+        known = self._find_known(request)
+        return (self._logins.guests and known and self._logins.guests.find_name(known)) or ""
 
     def _is_named(self, token: str) -> bool:
         """Tell whether a guest was asked for a name before."""
@@ -382,10 +398,14 @@ class LoginRequired:
         return person is None or guests is None or guests.find_name(person.name) is not None
 
 
+Asks = Literal["all", "known", "other", "name"]
+"""What the form asks: of a guest whom the browser keeps, of one who is not that guest, and of one who is in already their name alone."""
+
+
 def render_page(
-    request: Request, trouble: Sentence | None, status: int, owner: bool, nickname: str = "", asks: Literal["all", "name"] = "all"
+    request: Request, trouble: Sentence | None, status: int, owner: bool, nickname: str = "", asks: Asks = "all"
 ) -> HTMLResponse:
-    """Draw the form. Guests alone are asked for a name, and keep the one they gave. `asks`: "name" for one who is in already."""
+    """Draw the form. Guests alone are asked for a name, and keep the one they gave."""
     spoken = language(request)
     alert = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
 
@@ -407,14 +427,16 @@ def render_page(
     secret = f"""<label>{word("login.password", "Password")}
 <input name="password" type="password" required autofocus autocomplete="current-password"></label>
 <label class="seen" hidden><input type="checkbox">{word("login.show", "Show the password")}</label>
-{"" if owner else name}
+{"" if owner else name}{f'<input type="hidden" name="{OTHER}">' if asks == "other" else ""}
 <button>{word("login.enter", "Log in")}</button>"""
+    if asks == "known":
+        other = f'<a href="{LOGIN_PATH}?{OTHER}">{word("login.other", "I am someone else")}</a><br>{other}'
     if asks == "name":
         greeting = word("login.who", "What are you called? Then it is seen whose work is whose.")
         secret = f"""{name}<button name="{WHO}" value="name">{word("login.go-on", "Continue")}</button>
 <button name="{WHO}" value="skip" class="skip">{word("login.skip", "Skip")}</button>"""
         other = ""
-    script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks == "all" else ""
+    script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks != "name" else ""
     body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
 <meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
 </head><body><main><h1>Hearth</h1><p>{greeting}</p>{alert}
