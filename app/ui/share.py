@@ -123,7 +123,7 @@ class Share:
     def _find_nickname(self, owner: str) -> str:
         now = self._open
         logins = [] if now is None else list(now.logins.by_token.values())
-        return next((each.nickname for each in logins if each.person.name == owner), "") or self._guests.find_name(owner) or ""
+        return next((each.nickname for each in logins if each.person.name == owner), "") or self._guests.find_name(owner)
 
     def _stop_jobs(self, of: Callable[[str], bool]) -> None:
         """Stop jobs that nobody can fetch any more; what is finished of them stays on the owner's shelf."""
@@ -151,7 +151,7 @@ class Share:
             "lost": translate(fault, spoken) if fault else "", "at_home": now.at_home,
             "advice": translate(FIREWALLS.get(sys.platform, FIREWALL), spoken) if now.at_home else "",
             "guests": [
-                {"id": each.person.name, "name": each.nickname, "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
+                {"id": each.person.name, "name": each.nickname or "", "since_s": clock_s - each.since_s, "seen_s": clock_s - each.seen_s}
                 for each in guests
             ],
         }  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import io
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -20,6 +22,7 @@ from PIL import Image
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
+from app.base import atomic_write
 from app.base.sentence import Sentence, say, say_to_all
 from app.base.trouble import ShareEnded, Trouble
 from app.compat.planning.types import Choice
@@ -33,9 +36,12 @@ from app.ui.access.login import LoginRequired, Logins, digest_password, shorten_
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.launch import build_guards
 from app.ui.share import Share
+from app.ui.state import kept_guests
 from app.ui.state.desk import Desk
 from app.ui.state.guest_limits import read_allowance
+from app.ui.state.kept_guests import KeptGuests
 from app.ui.state.person import OWNER, Person
+from app.ui.state.settings import Settings
 from tests.support import patient_http
 from tests.support.guests import AT_HOME, call, desk_at, guest_client, launch, no_tunnel, press, shared
 
@@ -350,6 +356,31 @@ def test_who_shares_a_browser_need_not_be_the_earlier_guest(desk: Desk) -> None:
         first, second = sharing.view()["guests"]
         assert (first["id"], first["name"], second["name"]) == (ada["id"], "Ada", "Ben") and second["id"] != ada["id"]
         assert 'value="Ben"' in browser.get(door).text, "the browser keeps the later one"
+
+
+def test_names_are_kept_in_a_thread_and_those_without_one_push_out_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the settings were written, on the server's own thread and under the lock of all logins, everybody waited."""
+    write, waited = atomic_write.write_text, list[bool]()
+    guests = KeptGuests(Settings(tmp_path / "settings.json"))
+    guests.read_key("household")
+    logins = Logins(digest_password("a b c"), owner=False, guests=guests)
+
+    def watch(*given: Any) -> None:
+        waited.append(logins.lock.locked() or asyncio._get_running_loop() is not None)
+        write(*given)
+
+    monkeypatch.setattr(atomic_write, "write_text", watch)
+    monkeypatch.setattr(kept_guests, "NAMES_MOST", 2)
+    app = LoginRequired(Response(), logins)
+    ada = TestClient(app, follow_redirects=False)
+    for name in ("Ada", "Ada", "Ada B."):
+        assert ada.post("/hearth/login", data={"password": "a b c", "name": name}).status_code == 303
+    for given in ({"who": "name", "name": "Ada"}, {"who": "name", "name": "Ada"}):
+        assert ada.post("/hearth/login", data=given).status_code == 303
+    assert waited == [False] * 3, "a rename to the same name writes nothing"
+    for _ in range(3):
+        assert TestClient(app, follow_redirects=False).post("/hearth/login", data={"password": "a b c", "name": ""}).status_code == 303
+    assert len(waited) == 3 and 'value="Ada"' in ada.get("/hearth/login").text
 
 
 def test_who_comes_by_the_code_is_asked_for_a_name_once(desk: Desk, entrances: list[str]) -> None:

@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, Final, Literal
 from urllib.parse import parse_qs
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -109,7 +110,8 @@ def read_basic(value: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Login:
     person: Person
-    nickname: str
+    nickname: str | None
+    """It is "" for one who would not say, None for one who was not asked."""
     since_s: float
     seen_s: float
 
@@ -188,19 +190,18 @@ class Logins:
         """`nickname`: None where nobody was asked for it."""
         known = self.guests.read(kept) if self.guests is not None else None
         person = OWNER if self.owner else Person(known or new_guest(household), False)
+        before = next((login for login in self.by_token.values() if login.person == person), None) if known else None
         if known:  # this browser's login before
             self.by_token = {key: login for key, login in self.by_token.items() if login.person != person}
         if len(self.by_token) >= LOGINS_MOST:
             self._make_room(household_of(person.name))
         token = secrets.token_urlsafe(32)
-        name = self._recall_name(person) if nickname is None else shorten_name(nickname)
+        if nickname is not None:
+            name: str | None = shorten_name(nickname)
+        else:
+            name = before.nickname if before else (self.guests and self.guests.find_name(person.name)) or None
         self.by_token[digest_token(token)] = Login(person, name, now_s, now_s)
-        if nickname is not None and self.guests is not None:
-            self.guests.keep_name(person.name, name)
         return token
-
-    def _recall_name(self, person: Person) -> str:
-        return (self.guests and self.guests.find_name(person.name)) or ""
 
     def give_name(self, token: str, nickname: str) -> None:
         """Call a guest so; "" for one who would not say."""
@@ -208,7 +209,10 @@ class Logins:
         with self.lock:
             if (login := self.by_token.get(key)) is not None and self.guests is not None:
                 self.by_token[key] = replace(login, nickname=shorten_name(nickname))
-                self.guests.keep_name(login.person.name, shorten_name(nickname))
+
+    def find_login(self, token: str) -> Login | None:
+        with self.lock:
+            return self.by_token.get(digest_token(token))
 
     def change_password(self, words: str) -> None:
         """Let in by other words from now on; who is in stays, and a QR code of before is worth nothing."""
@@ -325,7 +329,7 @@ class LoginRequired:
             return await self._answer_login(request)
         ticket = request.query_params.get(TICKET, "")
         if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope), request.cookies.get(VISITOR, ""))):
-            return self._remember(request, token, RedirectResponse("/" if self._is_named(token) else f"{LOGIN_PATH}?{WHO}", 303))
+            return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(token) else "/", 303))
         if WHO in request.query_params and self._is_guest(request):
             return render_page(request, None, 200, False, asks="name")
         chosen = request.query_params.get("language", "")
@@ -352,7 +356,9 @@ class LoginRequired:
                     return Response(status_code=413)
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).items()}
         if WHO in given and self._is_guest(request):
-            self._logins.give_name(request.cookies[COOKIES[False]], given.get("name", "") if given[WHO] == "name" else "")
+            own = request.cookies[COOKIES[False]]
+            self._logins.give_name(own, given.get("name", "") if given[WHO] == "name" else "")
+            await self._keep_name(own)
             return RedirectResponse("/", 303)
         address, by_program = self._find_address(request.scope), request.url.path.rstrip("/") == GRADIO_LOGIN
         kept = "" if OTHER in given else request.cookies.get(VISITOR, "")
@@ -364,6 +370,7 @@ class LoginRequired:
             return render_page(request, refused.sentence, refused.status, self._logins.owner, given.get("name", ""), asks=asks)
         except ShareEnded as ended:
             return render_page(request, ended.sentence, ended.status, self._logins.owner)
+        await self._keep_name(token)
         return self._remember(request, token, JSONResponse({"success": True}) if by_program else RedirectResponse("/", 303))
 
     def _remember(self, request: Request, token: str, answer: Response) -> Response:
@@ -386,16 +393,22 @@ class LoginRequired:
 
     def _find_known(self, request: Request) -> str | None:
         """Return which guest the browser keeps."""
-        return self._logins.guests and self._logins.guests.read(request.cookies.get(VISITOR, ""))
+        return self._logins.guests.read(request.cookies.get(VISITOR, "")) if self._logins.guests else None
 
     def _recall_name(self, request: Request) -> str:
         known = self._find_known(request)
-        return (self._logins.guests and known and self._logins.guests.find_name(known)) or ""
+        return self._logins.guests.find_name(known) if self._logins.guests and known else ""
 
-    def _is_named(self, token: str) -> bool:
-        """Tell whether a guest was asked for a name before."""
-        person, guests = self._logins.find_person(token), self._logins.guests
-        return person is None or guests is None or guests.find_name(person.name) is not None
+    async def _keep_name(self, token: str) -> None:
+        """Keep what a guest is called over the end of the share, in a thread: it writes a file, and nobody else is to wait for that."""
+        login, guests = self._logins.find_login(token), self._logins.guests
+        if login is not None and login.nickname is not None and guests is not None:
+            await run_in_threadpool(guests.keep_name, login.person.name, login.nickname)
+
+    def _is_unasked(self, token: str) -> bool:
+        """Tell whether a guest is to be asked for a name still."""
+        login = self._logins.find_login(token)
+        return login is not None and login.nickname is None and self._logins.guests is not None
 
 
 Asks = Literal["all", "known", "other", "name"]

@@ -45,14 +45,18 @@ class KeptGuests:
         right = is_guest(guest) and hmac.compare_digest(self._seal(guest).encode(), seal.encode())
         return OwnerName(guest) if right else None
 
-    def find_name(self, guest: str) -> str | None:
-        """Return what a guest is called; "" for one who gave no name, None for one who was never asked."""
+    def find_name(self, guest: str) -> str:
+        """Return what a guest is called; "" for one of whom no name is kept."""
         name = self.settings.get(SAVED, {}).get("names", {}).get(guest)
-        return name if isinstance(name, str) else None
+        return name if isinstance(name, str) else ""
 
     def keep_name(self, guest: str, name: str) -> None:
+        """Keep what a guest is called; "": forget it."""
+        if name == self.find_name(guest):
+            return
+
         def keep(saved: dict[str, Any]) -> dict[str, Any]:
-            names = {**{each: called for each, called in saved.get("names", {}).items() if each != guest}, guest: name}
+            names = {each: called for each, called in saved.get("names", {}).items() if each != guest} | ({guest: name} if name else {})
             return {**saved, "names": dict([*names.items()][-NAMES_MOST:])}
 
         with contextlib.suppress(Trouble):  # then they are asked again
