@@ -136,10 +136,15 @@ class Gallery:
 
     def arrange(self, album: int, creations: Iterable[Creation]) -> None:
         """Give an album this order, which holds until it is given another; without creations it has none of its own."""
+        self.rearrange(album, lambda _: creations)
+
+    def rearrange(self, album: int, change: Callable[[list[int]], Iterable[Creation]]) -> None:
+        """Change an album's order from what it is now, what lies in the bin included; nobody else changes it meanwhile."""
         self.get_album(album)
         with self._db.transaction():
+            arranged = [*change(self.read_order(album))]
             self._drop_places(album)
-            for place, each in enumerate(creations):
+            for place, each in enumerate(arranged):
                 self._insert(each, "place", f"{album} {place}")
 
     def _drop_places(self, album: int) -> None:

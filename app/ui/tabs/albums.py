@@ -79,24 +79,33 @@ class Deed:
 
     def shift(self) -> None:
         """Move one creation by so many places."""
-        self._place(lambda at: at + (int(self.value) if self.value in ("-1", "1") else 0))
+        self._place(lambda ids, at: at + (int(self.value) if self.value in ("-1", "1") else 0))
 
     def place(self) -> None:
         """Move one creation to where another one is."""
-        there = [str(each.id) for each in self._list_album()]
-        self._place(lambda at: there.index(self.value) if self.value in there else at)
+        self._place(lambda ids, at: next((place for place, each in enumerate(ids) if str(each) == self.value), at))
 
-    def _place(self, find: Callable[[int], int]) -> None:
-        found, moved = self._list_album(), [each.id for each in self.creations[:1]]
-        at = next((place for place, each in enumerate(found) if each.id in moved), None)
-        if at is not None:
-            to = min(len(found) - 1, max(0, find(at)))
-            found.insert(to, found.pop(at))
-            self.gallery.arrange(self.album, found)
+    def _place(self, find: Callable[[list[int], int], int]) -> None:
+        """Move one creation to the place that `find` returns of those that are shown and its own; what lies in the bin keeps its place."""
+        shown, binned = self._list_album(), self._list_album(binned=True)
+        of_album, ids = {each.id: each for each in (*shown, *binned)}, [each.id for each in shown]
+        moved = next((each.id for each in self.creations), 0)
+        if moved not in ids:
+            return
+        at = ids.index(moved)
+        to = min(len(ids) - 1, max(0, find(ids, at)))
 
-    def _list_album(self) -> list[Creation]:
+        def move(order: list[int]) -> list[Creation]:
+            order = [each for each in dict.fromkeys([*order, *ids]) if each in of_album and each != moved]
+            order.insert(order.index(ids[to]) + (to > at), moved)
+            return [of_album[each] for each in order]
+
+        if to != at:
+            self.gallery.rearrange(self.album, move)
+
+    def _list_album(self, binned: bool = False) -> list[Creation]:
         self.gallery.get_album(self.album)
-        return self.shelf.find(Search(album=self.album, most=-1))
+        return self.shelf.find(Search(album=self.album, binned=binned, most=-1))
 
 
 ACTIONS: Final[Mapping[str, Callable[[Deed], int | None]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.base import atomic_write
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, SpeechRequest
+from app.engine.jobs.shelf import Search, Shelf
 from app.ui.state.desk import Desk
 from app.ui.tabs import albums
 from tests.support.both_servers import keep_creation
@@ -96,6 +99,52 @@ def test_an_album_has_an_order_of_its_own_and_is_exported_in_it(desk: Desk) -> N
     do(page, "order", album=album, value="own")
     do(page, "remove", album=album)
     assert desk.keeper.gallery.read_order(album) == []
+
+
+def test_what_comes_back_out_of_the_bin_has_its_place_in_the_order_still(desk: Desk) -> None:
+    """As soon as anything else was moved, it came back as the last."""
+    page = page_of(desk)
+    one, two, three, four = (keep_creation(desk, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abcd")
+    album = do(page, "make", ids=f"{one},{two},{three},{four}", value="Comic")["album"]
+    do(page, "order", album=album, value="own")
+
+    def shown() -> list[int]:
+        return [each["id"] for each in page.get("/hearth/shelf", params={"album": album}).json()["creations"]]
+
+    do(page, "delete", ids=f"{two}")
+    do(page, "shift", album=album, ids=f"{four}", value="-1")
+    assert shown() == [one, four, three]
+    do(page, "shift", album=album, ids=f"{two}", value="-1")
+    do(page, "place", album=album, ids=f"{one}", value=f"{two}")
+    assert shown() == [one, four, three], "what lies in the bin is neither moved nor moved to"
+    do(page, "restore", ids=f"{two}")
+    assert shown() == [one, two, four, three]
+    do(page, "delete", ids=f"{two}")
+    do(page, "place", album=album, ids=f"{one}", value=f"{three}")
+    do(page, "restore", ids=f"{two}")
+    assert shown() == [two, four, three, one]
+
+
+def test_two_moves_at_once_are_both_made(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, found = page_of(desk), Shelf.find
+    one, two, three, four = (keep_creation(desk, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abcd")
+    album = do(page, "make", ids=f"{one},{two},{three},{four}", value="Comic")["album"]
+    do(page, "order", album=album, value="own")
+    others = list[threading.Thread]()
+
+    def find(shelf: Shelf, search: Search) -> list[Creation]:
+        answer = found(shelf, search)
+        if not others:  # the second one comes while the first one reads
+            others.append(
+                threading.Thread(target=do, args=(page_of(desk), "shift"), kwargs={"album": album, "ids": f"{four}", "value": "-1"})
+            )
+            others[0].start()
+            others[0].join()
+        return answer
+
+    monkeypatch.setattr(Shelf, "find", find)
+    do(page, "shift", album=album, ids=f"{one}", value="1")
+    assert desk.keeper.gallery.read_order(album) == [two, one, four, three]
 
 
 def test_an_album_keeps_the_work_and_gives_it_back(desk: Desk) -> None:
