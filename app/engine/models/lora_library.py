@@ -102,19 +102,38 @@ def _walk(folder: Path, before: str, depth: int, linked: set[str]) -> Iterator[L
                     yield LoraFile(name[: -len(ENDING)], Path(entry.path), (found.st_size, found.st_mtime_ns))
 
 
-def find_named(files: Sequence[LoraFile], name: str) -> LoraFile | None:
-    """Find a file by its name in the library, by its file's name alone, or by its path, as prompts, pictures and requests have it; large and small
-    letters count only between several. Its name in the library may have been longer once, or have had its last folder before it again."""
-    wanted = name.replace("\\", "/").removesuffix(ENDING)
-    first, _, shorter = wanted.partition("/")
-    called = [(each, (each.name, each.word, each.path.as_posix().removesuffix(ENDING))) for each in files]
-    exactly = (each for place in range(3) for each, names in called if names[place] == wanted)
-    alike = (each for place in range(3) for each, names in called if names[place].lower() == wanted.lower())
-    below = (each for each, names in called if "/" in wanted and names[2].endswith(f"/{wanted}"))
-    if (found := next(exactly, None) or next(alike, None) or next(below, None)) or not first or Path(shorter).parent.name != first:
-        return found
-    others = [each for each in files if each.name != shorter]  # it was named so as another one was called like this
-    return find_named(others, shorter) or find_named(files, shorter)
+class LoraNames:
+    """Finds files by their name in the library, by their file's name alone, or by their path, as prompts, pictures and requests have it; large and small
+    letters count only between several. A name in the library may have been longer once, or have had its last folder before it again."""
+
+    def __init__(self, files: Sequence[LoraFile]) -> None:
+        self._exactly, self._alike = dict[str, list[LoraFile]](), dict[str, list[LoraFile]]()
+        ways: tuple[Callable[[LoraFile], str], ...] = (lambda each: each.name, lambda each: each.word, _full_name)
+        for call in ways:  # what the first finds goes first
+            for each in files:
+                self._exactly.setdefault(call(each), []).append(each)
+                self._alike.setdefault(call(each).lower(), []).append(each)
+
+    def find(self, name: str) -> LoraFile | None:
+        wanted = _cut_ending(name.replace("\\", "/"))
+        first, _, shorter = wanted.partition("/")
+        found = self._list(wanted)
+        if not found and first and Path(shorter).parent.name == first:
+            found = sorted(self._list(shorter), key=lambda each: each.name == shorter)  # the last: the one beside which it was named so
+        return next(iter(found), None)
+
+    def _list(self, wanted: str) -> list[LoraFile]:
+        folder, _, word = wanted.rpartition("/")
+        below = (each for each in self._exactly.get(word, ()) if _full_name(each).endswith(f"/{wanted}")) if folder else ()
+        return [*self._exactly.get(wanted, ()), *self._alike.get(wanted.lower(), ()), *below]
+
+
+def _full_name(file: LoraFile) -> str:
+    return _cut_ending(file.path.as_posix())
+
+
+def _cut_ending(name: str) -> str:
+    return name[: -len(ENDING)] if name.lower().endswith(ENDING) else name
 
 
 def find_copies(paths: Iterable[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from app.engine.jobs.outward import public_name
 from app.engine.jobs.request import Lora
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.lora_facts import LoraFacts, explain_misfit
-from app.engine.models.lora_library import LoraFile, LoraReader, find_named, list_loras
+from app.engine.models.lora_library import LoraFile, LoraNames, LoraReader, list_loras
 from app.engine.models.model import Model
 from app.ui.state.settings import Settings
 
@@ -72,7 +72,8 @@ class LoraDesk:
         same: dict[Hashable, list[LoraFile]] = {}
         for each in sorted(files, key=lambda each: not each.path.is_relative_to(self.keeper.home.loras)):
             same.setdefault(contents[each.path], []).append(each)
-        in_use = [*dict.fromkeys(file for name in chosen if (file := find_named(files, name)))]
+        names = LoraNames(files if chosen else ())
+        in_use = [*dict.fromkeys(file for name in chosen if (file := names.find(name)))]
         used = {contents[each.path] for each in in_use}
         rest = [each for each in files if contents[each.path] not in used and same[contents[each.path]][0] == each]
         shown = [self._show(each, known.get(each.path), made, model, same[contents[each.path]]) for each in (*in_use, *rest)]
@@ -92,9 +93,9 @@ class LoraDesk:
 
     def parse(self, text: str) -> tuple[Lora, ...]:
         """Return the LoRAs that the page has in use; raise a Trouble for one that is no longer there."""
-        files, found = list_loras(self.keeper.home) if text else [], dict[str, Lora]()
+        names, found = LoraNames(list_loras(self.keeper.home) if text else ()), dict[str, Lora]()
         for each in read_chosen(text):
-            file = find_named(files, each.name)
+            file = names.find(each.name)
             path = str(file.path) if file else each.name
             if file is None and not lies_elsewhere(path):
                 raise Trouble(
@@ -106,9 +107,9 @@ class LoraDesk:
     def restore(self, loras: Iterable[Lora], ours: bool) -> tuple[str, tuple[str, ...]]:
         """Return what the page has in use to have these again, found by path or by name, and the names of those that are not here. Embeddings are in
         use by their words alone. `ours`: a path may lie outside the library; in a picture from elsewhere it counts as a name."""
-        files, found, missing = list_loras(self.keeper.home), list[Chosen](), list[str]()
+        names, found, missing = LoraNames(list_loras(self.keeper.home)), list[Chosen](), list[str]()
         for each in loras:
-            file = find_named(files, each.path) or find_named(files, public_name(each.path))
+            file = names.find(each.path) or names.find(public_name(each.path))
             if file is None and not (ours and lies_elsewhere(each.path)):
                 missing.append(each.word or Path(public_name(each.path)).stem)
             elif not each.word:

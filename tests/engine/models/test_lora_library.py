@@ -15,7 +15,7 @@ import pytest
 from app.base.paths import Home
 from app.engine.models import chosen, other_tools
 from app.engine.models.fingerprint import BLOCK_BYTES, WHOLE_BYTES, fingerprint
-from app.engine.models.lora_library import LoraFile, LoraReader, find_named, list_loras
+from app.engine.models.lora_library import LoraFile, LoraNames, LoraReader, list_loras
 from tests.support.waiting import until
 
 KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
@@ -47,10 +47,10 @@ def test_files_of_all_folders_by_name(tmp_path: Path) -> None:
     files = list_loras(home)
     assert [each.name for each in files] == ["b", "c", "styles/Ink"]
     for name in ("styles/Ink", "styles\\Ink", "Ink", "ink", "INK.safetensors", str(home.loras / "styles" / "Ink.safetensors")):
-        found = find_named(files, name)
+        found = LoraNames(files).find(name)
         assert found is not None and found.name == "styles/Ink", name
-    assert find_named(files, "in") is None and find_named(files, "") is None
-    below = find_named(files, "loras/styles/Ink")
+    assert LoraNames(files).find("in") is None and LoraNames(files).find("") is None
+    below = LoraNames(files).find("loras/styles/Ink")
     assert below is not None and below.name == "styles/Ink", "where a folder above it was named before"
 
 
@@ -64,7 +64,7 @@ def test_those_of_other_programs_count_once_they_were_looked_for(tmp_path: Path,
     assert list_loras(home) == [], "nobody asked"
     home.settings.write_text(json.dumps({"finds": True, "loras": [str(web / "models" / "Lora")]}))
     assert [each.name for each in list_loras(home)] == ["glow", "neg"]
-    found = find_named(list_loras(home), "glow")
+    found = LoraNames(list_loras(home)).find("glow")
     assert found is not None and found.path == glow
 
 
@@ -73,19 +73,26 @@ def test_the_exact_name_goes_first(tmp_path: Path) -> None:
     for name in ("a/ink", "ink", "z/INK"):
         write_lora(home.loras / f"{name}.safetensors")
     files = list_loras(home)
-    assert [found.name for name in ("ink", "a/ink", "INK") if (found := find_named(files, name))] == ["ink", "a/ink", "z/INK"]
+    assert [found.name for name in ("ink", "a/ink", "INK") if (found := LoraNames(files).find(name))] == ["ink", "a/ink", "z/INK"]
 
 
 def test_a_name_that_had_its_last_folder_twice_is_found(tmp_path: Path) -> None:
     home, other = home_in(tmp_path / "home"), tmp_path / "other"
     write_lora(home.loras / "styles" / "ink.safetensors")
     home.settings.write_text(json.dumps({"loras": [str(other)]}))
-    found = find_named(list_loras(home), "styles/styles/ink")
+    found = LoraNames(list_loras(home)).find("styles/styles/ink")
     assert found is not None and found.name == "styles/ink", "the other one went"
     second = write_lora(other / "styles" / "ink.safetensors", ss_tag="another")
-    found = find_named(list_loras(home), "styles/styles/ink.safetensors")
+    found = LoraNames(list_loras(home)).find("styles/styles/ink.safetensors")
     assert found is not None and found.path == second, "the second had this name"
-    assert find_named(list_loras(home), "other/styles/oil") is find_named(list_loras(home), "oil/styles/ink") is None
+    assert LoraNames(list_loras(home)).find("other/styles/oil") is LoraNames(list_loras(home)).find("oil/styles/ink") is None
+
+
+def test_a_name_of_many_folders_is_looked_for_twice_at_most(tmp_path: Path) -> None:
+    """Each folder that was there twice was taken away and looked for with two calls: a picture from elsewhere could name one for ever."""
+    home = home_in(tmp_path)
+    write_lora(home.loras / "a" / "ink.safetensors")
+    assert LoraNames(list_loras(home)).find("a/" * 1_200 + "ink") is None
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from app.engine.models.adapters import find_adapter
 from app.engine.models.controls import find_control
 from app.engine.models.enlargers import find_enlarger
 from app.engine.models.lora_facts import NO_LORA, explain_misfit, read_facts
-from app.engine.models.lora_library import LoraFile, find_copies, find_named, list_loras
+from app.engine.models.lora_library import LoraFile, LoraNames, find_copies, list_loras
 from app.engine.models.model import Model
 from app.engine.pictures.files.alternatives import settle
 from app.engine.pictures.files.lora_tags import split_tags
@@ -40,8 +40,15 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
     prompt, tags = split_tags(settle(put_lines(home, request.prompt), chance, lambda words: bool(split_tags(words)[1])))
     negative = settle(put_lines(home, request.negative), chance)
     files, written = list_loras(home), words_of(prompt) | words_of(negative)
-    own = [each if Path(each.path).is_absolute() else replace(each, path=_find(home, files, each.path)) for each in request.loras]
-    named = [*own, *(Lora(_find(home, files, name), weight) for name, weight in tags)]
+    names = LoraNames(files if request.loras or tags else ())
+
+    def find(name: str) -> str:
+        if (file := names.find(name)) is None:
+            raise _explain_unknown(home, name, files)
+        return str(file.path)
+
+    own = [each if Path(each.path).is_absolute() else replace(each, path=find(each.path)) for each in request.loras]
+    named = [*own, *(Lora(find(name), weight) for name, weight in tags)]
     first = find_copies(each.path for each in named if not each.word)  # a copy in another folder, or by another name, is the same LoRA
     loras = {(path := first.get(each.path, each.path)): replace(each, path=path) for each in named}
     known = {(each.word.lower(), read_facts(Path(each.path)).family) for each in loras.values() if each.word}
@@ -60,13 +67,6 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
         control=find_control(home, request.control) if request.guide else "",
         adapter=find_adapter(home, request.adapter) if request.reference else "",
     )
-
-
-def _find(home: Home, files: Sequence[LoraFile], name: str) -> str:
-    file = find_named(files, name)
-    if file is None:
-        raise _explain_unknown(home, name, files)
-    return str(file.path)
 
 
 def words_of(text: str) -> set[str]:
