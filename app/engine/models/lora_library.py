@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Final
@@ -148,15 +148,24 @@ def find_copies(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _sample(path: Path) -> str:
-    with suppress(OSError):
-        return fingerprint(path)
-    return str(path)  # like no other
+    return _read_once(fingerprint, path)
 
 
 def _hash(path: Path) -> str:
+    return _read_once(hash_whole, path)
+
+
+def _read_once(read: Callable[[Path], str], path: Path) -> str:
+    """Return what a file's content is known by, read again only once it changed; one that cannot be read is like no other."""
     with suppress(OSError):
-        return hash_whole(path)
+        found = path.stat()
+        return _recall(read, path, (found.st_size, found.st_mtime_ns))
     return str(path)
+
+
+@lru_cache(FILES_MOST)
+def _recall(read: Callable[[Path], str], path: Path, _: Stamp) -> str:
+    return read(path)
 
 
 @dataclass(slots=True)
