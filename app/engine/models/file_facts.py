@@ -58,7 +58,8 @@ _PRECISIONS: Final = {
     "U8": "packed",
 }
 _FEW_STEPS: Final = re.compile(r"turbo|lightning|distill|schnell|(?<![a-z])(hyper|lcm|dmd2?)(?![a-z])", re.IGNORECASE)
-
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""A word of a name; also where Civitai writes them together: chroma1HDFlash_v1."""
 _PREDICTS_V: Final = re.compile(r"(?:(?<![A-Za-z])v|V)[-_. ]?(?i:pred)")
 _ZERO_SNR: Final = re.compile(r"zt?snr", re.IGNORECASE)
 _WHOLE_STEPS: Final = re.compile(r"(?:(?<![A-Za-z])(?i:base)|(?<=[a-z])Base)(?![a-z])")
@@ -166,7 +167,7 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
 
 def says_few_steps(said: str, family: str) -> bool:
     own = FAMILIES[family].few_steps if family else None
-    return bool(_FEW_STEPS.search(said)) or (own is not None and own.word in said.lower())
+    return bool(_FEW_STEPS.search(said)) or (own is not None and own.word in map(str.lower, _WORD.findall(said)))
 
 
 def _is_named_as_base(name: str, family: str) -> bool:
