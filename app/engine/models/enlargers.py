@@ -84,7 +84,7 @@ def read_enlarger(path: Path) -> Enlarger:
     if not is_file(path):
         raise _explain_missing(path)
     header = safetensors.read_whole_header(path)
-    entries = header.entries
+    entries = safetensors.unwrap(header.entries)
     if all(each.dtype in _DTYPES for each in entries.values()):
         if (shapes := _read_shapes(entries)) is not None:
             return Compact(path, *shapes, "lanczos" if header.words.get("base") == "lanczos" else "nearest")

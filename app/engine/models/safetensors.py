@@ -6,9 +6,10 @@ import math
 import os
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from app.base.bounded_json import Bounds, parse_json
 from app.base.regular_file import open_regular
@@ -17,6 +18,7 @@ from app.base.trouble import Trouble
 from app.compat.planning.types import ModelPart, Role
 from app.engine.models.config_facts import Fact, StrangeFactError, judge_fact, refuse_fact
 
+Tensor = TypeVar("Tensor")
 ENDINGS: Final = (".safetensors", ".sft")
 """Single files of weights end so; black-forest-labs published some with the short one."""
 PICKLES: Final = frozenset({".ckpt", ".pt", ".pth", ".bin", ".pkl", ".pickle"})
@@ -95,6 +97,17 @@ def read_whole_header(path: Path) -> Header:
     if sum(end - begin for begin, end in spans.values()) != data_bytes:  # gaps, or tensors on top of each other: the format has neither
         raise _no_safetensors(path)
     return Header(entries, {name: begin for name, (begin, _) in spans.items()}, 8 + length, words)
+
+
+def unwrap(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Return the tensors by their own names, where all have what a training program put before them."""
+    for each in _WRAPS:
+        if all(name.startswith(each) for name in tensors):
+            tensors = {name.removeprefix(each): tensor for name, tensor in tensors.items()}
+    return tensors
+
+
+_WRAPS: Final = ("params_ema.", "params.", "module.")
 
 
 def _judge_row(name: str, entry: Entry, offsets: list[int]) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -281,6 +282,8 @@ def read_swin2sr_file(path: Path, entries: Mapping[str, Entry]) -> Swin2sr:
         0,
     )
     growth = hidden / width if width else 0
+    if int(width * growth) < hidden:  # as transformers rounds it: 15 / 11 would make 14 of 11
+        growth = math.nextafter(growth, math.inf)
     if not _is_network(scale, width, depths, heads, growth):
         raise _explain_odd(path)
     found = Swin2sr(path, scale, width, tuple(depths), tuple(heads), growth)

@@ -11,6 +11,7 @@ from torch import nn
 from transformers.models.swin2sr import Swin2SRConfig, Swin2SRForImageSuperResolution
 
 from app.base.trouble import Trouble
+from app.engine.models.safetensors import unwrap
 from app.engine.models.swin2sr import PRODUCTS, QKV, UPSAMPLER, Swin2sr, explain_damaged, find_row
 from app.engine.pictures.families.reader_file import load_reader
 
@@ -53,7 +54,7 @@ def _load_file(facts: Swin2sr) -> nn.Module:
         upsampler=UPSAMPLER,
         window_size=facts.window,
     )
-    tensors = load_file(facts.path)
+    tensors = unwrap(load_file(facts.path))
     weights = dict[str, torch.Tensor]()
     for name, kept in facts.names.items():
         weights[name] = tensors[kept].chunk(3)[PRODUCTS.index(name.split(".")[-2])] if kept.endswith(QKV) else tensors[kept]

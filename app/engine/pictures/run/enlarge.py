@@ -25,6 +25,7 @@ from app.engine.models.enlargers import Base, Enlarger, locate_enlarger, read_en
 from app.engine.models.loading.numbers_broke import NumbersBroke
 from app.engine.models.painted_tiles import find_larger
 from app.engine.models.rrdb import Tiling
+from app.engine.models.safetensors import unwrap
 from app.engine.models.swin2sr import CONFIG, Swin2sr
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.run.compact import Compact
@@ -54,7 +55,7 @@ def load_enlarger(path: Path) -> tuple[Net, Enlarger]:
         from app.engine.pictures.families.swin2sr_file import Swin2srNet  # it brings transformers
 
         return Swin2srNet(facts).eval(), facts
-    tensors = load_file(path)
+    tensors = unwrap(load_file(path))
     net: Net
     if isinstance(facts, enlargers.Compact):
         net = Compact(facts.scale, facts.features, facts.convolutions, facts.base)

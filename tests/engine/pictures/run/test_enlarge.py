@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from app.base.paths import Home
 from app.base.trouble import Trouble
@@ -242,6 +242,13 @@ def test_a_pickle_is_listed_and_refused_unopened(tmp_path: Path) -> None:
     with pytest.raises(Trouble) as told:
         find_enlarger(home, "4x-UltraSharp.pth")
     assert told.value.sentence.key == "detect.pickle"
+
+
+def test_a_net_that_a_training_program_wrapped_is_told_and_runs(tmp_path: Path) -> None:
+    plain, wrapped = write_net(tmp_path / "plain.safetensors"), tmp_path / "wrapped.safetensors"
+    save_file({f"params.{name}": each for name, each in load_file(plain).items()}, wrapped)
+    made = [np.asarray(enlarge(noise(20, 17), 2, net, facts.tiling)) for net, facts in map(load_enlarger, (plain, wrapped))]
+    assert np.array_equal(*made)
 
 
 def test_a_net_is_what_its_shapes_say() -> None:

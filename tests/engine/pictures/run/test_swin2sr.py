@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -126,7 +127,13 @@ def test_other_kinds_are_refused_by_name(tmp_path: Path, wrong: dict[str, Any], 
     assert refused.value.sentence.key == key and told.items() <= dict(refused.value.sentence.values).items()
 
 
-@pytest.mark.parametrize("how", [{"scale": 2}, {"scale": 3}, {"scale": 4, "depths": [2, 1], "num_heads": [2, 3], "mlp_ratio": 3.0}])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"scale": 2}, {"scale": 3}, {"scale": 4, "depths": [2, 1], "num_heads": [2, 3], "mlp_ratio": 3.0},
+        {"scale": 2, "embed_dim": 11, "num_heads": [1], "mlp_ratio": math.nextafter(15 / 11, 2)},  # 15 / 11 itself makes 14 of 11
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("by_makers", [True, False])
 def test_a_file_is_told_by_its_tensors_and_makes_the_same_picture(tmp_path: Path, how: dict[str, Any], by_makers: bool) -> None:
     """It has its makers' names, as other programs keep it, or transformers'."""
@@ -136,6 +143,14 @@ def test_a_file_is_told_by_its_tensors_and_makes_the_same_picture(tmp_path: Path
     assert isinstance(facts, Swin2sr) and replace(facts, path=folder, names={}) == wanted
     made, expected = (enlarge(noise(20, 24), how["scale"], each, facts.tiling) for each in (net, same))
     assert np.array_equal(np.asarray(made), np.asarray(expected))
+
+
+@pytest.mark.parametrize("before", ["params_ema.", "params.", "module.", "params.module."])
+def test_what_training_programs_put_before_names_is_no_part_of_them(tmp_path: Path, before: str) -> None:
+    plain, wrapped = tiny_swin2sr.write_by_makers(tmp_path / "plain.safetensors"), tmp_path / "wrapped.safetensors"
+    save_file({before + name: each for name, each in load_file(plain).items()}, wrapped)
+    made = [np.asarray(enlarge(noise(20, 24), 2, net, facts.tiling)) for net, facts in map(load_enlarger, (plain, wrapped))]
+    assert np.array_equal(*made)
 
 
 @pytest.mark.parametrize(
