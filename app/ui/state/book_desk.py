@@ -30,6 +30,7 @@ from app.engine.speech.text.cast_script import keep_used, list_actors
 from app.engine.speech.text.cast_tags import NARRATOR
 from app.engine.speech.text.said_by import count_quotes, drop_tags, tag_chapter
 from app.engine.speech.text.script import parse_script
+from app.engine.speech.text.turns import ScriptPart
 from app.engine.speech.text.voices import settle_voices
 from app.ui.state.jobs_desk import EndedScript, JobsDesk
 from app.ui.state.person import OWNER
@@ -58,6 +59,18 @@ class Spoken:
     creation: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Revoiced:
+    """A spoken chapter that sounds otherwise with other voices: what is begun of it, the script that it takes parts over from, and what is spoken anew."""
+
+    place: int
+    request: SpeechRequest
+    spoken: EndedScript | None
+    fresh: tuple[ScriptPart, ...]
+    parts: int
+    """It has so many."""
+
+
 @dataclass(slots=True)
 class BookDesk:
     jobs: JobsDesk
@@ -72,18 +85,20 @@ class BookDesk:
     """A person gave these voices of their own; the narrator reads the rest."""
     lasts_s: dict[str, list[float]] = field(default_factory=dict)
     """By model: each chapter takes so long by forecast."""
+    compared: tuple[SpeechRequest, tuple[str, ...], dict[tuple[str, int], Revoiced | None]] | None = None
+    """The voices that were asked about last, and what they change, by chapter's job and newest result: to compare a script takes long."""
 
     def open(self, file: IO[bytes], name: str) -> None:
         self.book = read_book(file, name)
         found, self.same = count_quotes(each.text for each in self.book.chapters)
-        self.speakers, self.lasts_s = dict([*found.items()][:NAMES_MOST]), {}
+        self.speakers, self.lasts_s, self.compared = dict([*found.items()][:NAMES_MOST]), {}, None
         spoken = self.list_spoken()
         left = tuple(place for place, each in enumerate(spoken) if each.state in ("", "cut"))
         self.ticked = left or tuple(range(len(spoken)))
         self.voiced = self._find_voiced()
 
     def close(self) -> None:
-        self.book, self.ticked, self.speakers, self.same, self.voiced = None, (), {}, {}, ()
+        self.book, self.ticked, self.speakers, self.same, self.voiced, self.compared = None, (), {}, {}, (), None
 
     def tick(self, places: Sequence[int]) -> None:
         chapters = self.book.chapters if self.book else ()
@@ -102,7 +117,10 @@ class BookDesk:
 
     def list_spoken(self) -> list[Spoken]:
         """Tell of each chapter how far it is, wherever it was begun."""
-        return [self._find_spoken(job) for job in self._list_jobs()]
+        return [*self._iterate_spoken()]
+
+    def _iterate_spoken(self) -> Iterator[Spoken]:
+        return map(self._find_spoken, self._list_jobs())
 
     def list_scripts(self) -> list[str]:
         """Return the scripts of the ticked chapters."""
@@ -125,33 +143,65 @@ class BookDesk:
             )
         if self.voiced:
             asked = self._settle(asked)
-        kept = [self._keep_edits(job, text) for job, text in zip(self._list_ticked_jobs(), scripts, strict=True)]
+        kept = [self._keep_edits(job, text, self._find_ended(job)) for job, text in zip(self._list_ticked_jobs(), scripts, strict=True)]
         wanted = [text if edited is None else edited for edited, text in zip(kept, scripts, strict=True)]
         self._begin_together(self._plan(asked, wanted))
         self._tell_lost([place for place, edited in zip(self.ticked, kept, strict=True) if edited is None])
 
-    def list_revoiced(self, asked: SpeechRequest) -> list[tuple[int, SpeechRequest, EndedScript | None]]:
-        """Return which spoken chapters sound otherwise with these voices, and what is begun of each: the lines of whoever has another one, with the
-        settings that the others were spoken with."""
-        asked, found = self._settle(asked) if self.voiced else asked, list[tuple[int, SpeechRequest, EndedScript | None]]()
-        model = self.jobs.models.resolve("speech", asked.model, OWNER)
-        for place, (job, so_far) in enumerate(zip(self._list_jobs(), self.list_spoken(), strict=True)):
-            spoken = self._find_ended(job) if so_far.state == "done" else None
-            text = self._keep_edits(job, self._write_script(self.book.chapters[place])) if self.book and spoken is not None else None
-            if spoken is None or text is None:  # nobody knows whose lines are whose
-                continue
-            before = _strip(spoken.request)
-            wanted = keep_used(dataclasses.replace(before, model=model, text=text, voice=asked.voice, cast=asked.cast))
-            taken = self.jobs.take_over(spoken, wanted, OWNER) if wanted != before else None
-            if taken is not None and taken.only_parts:
-                found.append((place, taken, spoken))
-            elif taken is None and wanted != before:
-                found.append((place, wanted, None))
+    def list_revoiced(self, asked: SpeechRequest) -> list[Revoiced]:
+        """Return which spoken chapters sound otherwise with these voices, as many as are begun at once: of each the lines of whoever has another one, with
+        the settings that the others were spoken with."""
+        asked = self._settle(asked) if self.voiced else asked
+        voices = SpeechRequest("?", self.jobs.models.resolve("speech", asked.model, OWNER), asked.voice, cast=asked.cast)
+        compared, found = self.compared, list[Revoiced]()
+        if compared is None or compared[:2] != (voices, self.voiced):
+            self.compared = compared = voices, self.voiced, {}
+        known = compared[2]
+        for place, (job, so_far) in enumerate(zip(self._list_jobs(), self._iterate_spoken(), strict=True)):
+            key = job, so_far.creation
+            if so_far.state == "done" and key not in known and self.book:
+                known[key] = self._compare_voices(place, job, self.book.chapters[place], voices)
+            if so_far.state == "done" and (one := known.get(key)) is not None:
+                found.append(one if one.place == place else dataclasses.replace(one, place=place))
+            if len(found) == CHAPTERS_MOST:
+                break
         return found
+
+    def _compare_voices(self, place: int, job: str, chapter: Chapter, voices: SpeechRequest) -> Revoiced | None:
+        spoken = self._find_ended(job)
+        if spoken is None or self._has_voices(spoken.request, chapter, voices):
+            return None
+        text = self._keep_edits(job, self._write_script(chapter), spoken)
+        if text is None:  # nobody knows whose lines are whose
+            return None
+        before = _strip(spoken.request)
+        wanted = keep_used(dataclasses.replace(before, model=voices.model, text=text, voice=voices.voice, cast=voices.cast))
+        if wanted == before:
+            return None
+        taken = self.jobs.take_over(spoken, wanted, OWNER)
+        if taken is not None and not taken.only_parts:
+            return None
+        request = taken or wanted
+        split = self.jobs.parse(request).parts
+        fresh = tuple(split[each] for each in request.choose_parts(len(split)))
+        return Revoiced(place, request, spoken if taken is not None else None, fresh, len(split))
+
+    def _has_voices(self, before: SpeechRequest, chapter: Chapter, voices: SpeechRequest) -> bool:
+        """Tell without reading the script whether a chapter was spoken with these voices: whoever is not named in it says nothing there."""
+        words = f"{before.text}\n{chapter.script}".casefold()
+
+        def is_named(name: str) -> bool:
+            return any(
+                word in words for each in (name, *self.same) if self.same.get(each, name) == name for word in each.casefold().split()
+            )
+
+        cast = tuple(each for each in voices.cast if each in before.cast or is_named(each.name))
+        return (before.model, before.voice, before.cast) == (voices.model, voices.voice, cast)
 
     def speak_revoiced(self, asked: SpeechRequest) -> None:
         """Queue what these voices change in spoken chapters."""
-        plan = self.list_revoiced(asked)[:CHAPTERS_MOST]
+        self.compared = None  # what else the lines hang on, such as how a word is spoken, may have changed since
+        plan = [(each.place, each.request, each.spoken) for each in self.list_revoiced(asked)]
         if not plan:
             raise BadRequest(say("book.same-voices", "All spoken chapters have these voices already."))
         for _, request, _ in plan:
@@ -194,10 +244,10 @@ class BookDesk:
         made = self.jobs.keeper.shelf.find_newest(self._find_origin(job)) if job else None
         return self.jobs.read_ended_script(made.job if made is not None else job)
 
-    def _keep_edits(self, job: str, text: str) -> str | None:
+    def _keep_edits(self, job: str, text: str, spoken: EndedScript | None) -> str | None:
         """Return a chapter's script, `text` as the book gives it now, with the lines that were edited since it was begun. None where somebody gave lines to
         others by hand, and not to those who have voices now: nobody chose how they would sound."""
-        spoken, known = self._find_ended(job), self.jobs.keeper.journal.find(job) if job else None
+        known = self.jobs.keeper.journal.find(job) if job and spoken is None else None
         begun = spoken.request if spoken is not None else as_script(known.request) if known is not None else None
         if begun is None:
             return text

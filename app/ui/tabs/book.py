@@ -75,11 +75,9 @@ def request_voices(desk: Desk, asked: BookAsked) -> SpeechRequest:
 def revoiced_view(desk: Desk, asked: SpeechRequest) -> RevoicedView:
     """Return what these voices change in spoken chapters, and how long it takes to speak that anew."""
     chapters, parts = list[RevoicedChapterView](), list[ScriptPart]()
-    for place, request, _ in desk.book.list_revoiced(asked):
-        split = desk.jobs.parse(request).parts
-        fresh = request.choose_parts(len(split))
-        chapters.append({"place": place, "fresh": len(fresh), "parts": len(split)})
-        parts += [split[each] for each in fresh]
+    for each in desk.book.list_revoiced(asked):
+        chapters.append({"place": each.place, "fresh": len(each.fresh), "parts": each.parts})
+        parts += each.fresh
     return {"chapters": chapters, "takes_s": forecast_parts(desk, parts, *desk.models.read_limits(asked.model), OWNER)}
 
 

@@ -12,7 +12,8 @@ from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import SpeechRequest
 from app.engine.speech.sound import stream_encoding
-from app.ui.state.book_desk import BookDesk, Spoken
+from app.engine.speech.text.turns import ScriptPart, Turn
+from app.ui.state.book_desk import BookDesk, Revoiced, Spoken
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
 from tests.support.window import go, needs_chromium, shut_out, until_seen
@@ -109,7 +110,7 @@ def test_spoken_chapters_that_a_changed_voice_touches_are_marked_and_spoken_anew
     page: Page, opened: tuple[Desk, str], epub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, changed = list[SpeechRequest](), [True]
-    touched = [(1, SpeechRequest("It rained."), None)]
+    touched = [Revoiced(1, SpeechRequest("It rained."), None, (ScriptPart((Turn(1, "It rained."),), 1.0),), 1)]
     monkeypatch.setattr(BookDesk, "list_spoken", lambda self: [Spoken("done", 1), Spoken("done", 2), Spoken()])
     monkeypatch.setattr(BookDesk, "list_revoiced", lambda self, request: touched if changed else [])
     monkeypatch.setattr(BookDesk, "speak_revoiced", lambda self, request: (asked.append(request), changed.clear()))

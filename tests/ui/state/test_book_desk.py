@@ -23,7 +23,7 @@ from app.engine.jobs.request import Actor, SpeechRequest
 from app.ui.state import book_desk
 from app.ui.state.book_desk import BOOKS, CHAPTERS_MOST, Spoken
 from app.ui.state.desk import Desk
-from app.ui.state.jobs_desk import JobsDesk
+from app.ui.state.jobs_desk import EndedScript, JobsDesk
 from app.ui.state.person import OWNER, Person
 from app.ui.state.settings import Settings
 from tests.support.books import save_epub
@@ -253,6 +253,36 @@ def test_which_spoken_chapters_a_changed_voice_touches_is_told_and_they_alone_ar
     for job in desk.jobs.chapters.jobs:
         end(desk, job)
     assert "have these voices already" in page.post("/hearth/book/revoice", json=voices).json()["trouble"]
+
+
+def test_what_changed_voices_touch_is_found_out_once_and_where_they_are_equal_without_a_look(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_ = speak_story(desk, tmp_path)
+    read, tag, take_over = list[str](), book_desk.tag_chapter, JobsDesk.take_over
+
+    def note_tag(text: str, *rest: Any) -> str:
+        read.append("tags")
+        return tag(text, *rest)
+
+    def note_take(jobs: JobsDesk, spoken: EndedScript, *rest: Any) -> SpeechRequest | None:
+        read.append(spoken.job)
+        return take_over(jobs, spoken, *rest)
+
+    monkeypatch.setattr(book_desk, "tag_chapter", note_tag)
+    monkeypatch.setattr(JobsDesk, "take_over", note_take)
+    assert desk.book.list_revoiced(cast_with(desk, "Daisy")) == [] and read == [], "all have these voices"
+    touched = desk.book.list_revoiced(cast_with(desk, "Edith"))
+    assert [each.place for each in touched] == [0, 1] and read.count("tags") == 2 and first in read, (
+        "the third names nobody with another voice"
+    )
+    read.clear()
+    assert desk.book.list_revoiced(cast_with(desk, "Edith")) == touched and read == []
+    monkeypatch.setattr(book_desk, "CHAPTERS_MOST", 1)
+    assert [each.place for each in desk.book.list_revoiced(cast_with(desk, "Edith"))] == [0], "no more than are begun at once"
+    edited = edit(desk, first, "Come in,", "Do come in,")
+    (again,) = desk.book.list_revoiced(cast_with(desk, "Edith"))
+    assert again.request.text == edited, "there is a newer result"
 
 
 def test_another_voice_for_all_touches_every_chapter_with_the_settings_it_was_spoken_with(desk: Desk, tmp_path: Path) -> None:
