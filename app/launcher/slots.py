@@ -30,7 +30,8 @@ FORMAT = 1  # of an environment; increase it to have all older ones rebuilt
 VERSIONS = "versions"  # the folder of the releases, each in one of its name
 CODE_VARIABLE = "HEARTH_CODE"
 """An environment runs the code that this variable names instead of its own: that of a release while it is tested."""
-WAY = {"slot": "[ab]", "commit": "[0-9a-f]*", "version": r"(\w[\w.+-]*)?"}  # what a note of the way back says of a place
+# What a note of the way back says of a place; `leads` is for one that still leads back, behind an update that has only begun.
+WAY = {"slot": "[ab]", "commit": "[0-9a-f]*", "version": r"(\w[\w.+-]*)?", "leads": "back"}
 # Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 
@@ -257,8 +258,8 @@ def read_way_back(folder: Path) -> dict[str, str]:
 
 def leads_back(folder: Path) -> bool:
     """Return whether the last update can be undone: once it is, `back` leads forward again."""
-    before = next(iter(read_ways(folder)), {})
-    return bool(before) and not _is_current(folder, before)
+    way = read_way_back(folder)
+    return bool(way) and (way == read_ways(folder)[0] or "leads" in way)
 
 
 def _is_current(folder: Path, way: Mapping[str, str]) -> bool:

@@ -56,7 +56,8 @@ def update(folder: Path) -> int:
             )
         )
     else:
-        slots.write_way_back(folder, way, slots.read_way_back(folder))  # first: one killed after the pull is led back, too
+        earlier = slots.read_way_back(folder) | ({"leads": "back"} if slots.leads_back(folder) else {})
+        slots.write_way_back(folder, way, earlier)  # first: one killed after the pull is led back, too
         pulled = git("pull", "--ff-only", "--quiet")
         if pulled.returncode:
             slots.write_way_back(folder, *led_to or [{}])

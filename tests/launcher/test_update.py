@@ -93,8 +93,11 @@ def test_a_clones_way_back_holds_until_an_update_is_done(newer: bool, tmp_path: 
 
     def git(*words: str) -> subprocess.CompletedProcess[str]:
         nonlocal at
-        if words[0] == "pull" and newer:
-            at = "3"
+        if words[0] == "pull":
+            led = slots.read_way_back(tmp_path)
+            assert slots.leads_back(tmp_path) and (led["slot"], led["commit"]) == ("a", "1"), "one killed now offers its earlier way"
+            at = "3" if newer else at
+            assert slots.leads_back(tmp_path)
         if words[0] == "reset":
             ways.append(slots.read_way_back(tmp_path))
             at = words[-1]
