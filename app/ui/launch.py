@@ -41,7 +41,7 @@ from app.ui.api.pacing import Pacing
 from app.ui.own_window import OwnWindow
 from app.ui.page.translate import Language
 from app.ui.patient_start import require_port
-from app.ui.process_limits import allow_many_files, end_in_time, prepare_environment
+from app.ui.process_limits import ENDS_S, allow_many_files, end_in_time, prepare_environment
 from app.ui.share import Share
 from app.ui.single_instance import Instance
 from app.ui.state import pausing
@@ -59,6 +59,8 @@ CALLS_AT_ONCE = 300
 threads are started only for functions that run."""
 MANY_CORES = 4
 BACKUP_LOOK_S = 3600.0
+SPARE_S = 2.0
+"""Of the time that the end may take, so much is left for what comes before it is measured and after it."""
 WAIT_S = 1.0
 """Windows notices Ctrl+C only between two waits."""
 PAGE_FIRST_S = 3.0
@@ -203,6 +205,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             code = 0
         finally:
             desk.leaving.set()
+            end_s = time.monotonic() + ENDS_S - SPARE_S
             desk.upkeep.close()
             desk.disk.close()
             if own is not None:
@@ -211,6 +214,7 @@ def serve(options: LaunchOptions, instance: Instance) -> int:
             gr.close_all(verbose=False)
             desk.others.close()
             keeper.close()
+            desk.notifying.close(end_s)  # last, as a phone that does not answer takes its time
     return RESTART if desk.upkeep.restarts else code
 
 
@@ -241,7 +245,7 @@ def look_until_left(desk: Desk) -> None:
             desk.upkeep.look_if_due()
             looked_s = time.monotonic()
     with suppress(Trouble, OSError, sqlite3.Error):
-        desk.notifying.close()
+        desk.notifying.tell_ends()
 
 
 def start_server(

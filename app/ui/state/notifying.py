@@ -36,8 +36,6 @@ LOOKS_S: Final = 90.0
 LONG_S: Final = 60.0
 """Shorter work is waited for at the screen."""
 WAIT_S: Final = 10.0
-CLOSES_S: Final = 6.0
-"""The end of Hearth waits so long for what is being told."""
 ADDRESS_MOST: Final = 500
 TITLES_MOST, TITLE_LETTERS = 3, 80
 _log = logging.getLogger("hearth")
@@ -140,7 +138,11 @@ class Notifying:
         """If work has just ended: tell the system where no page does, and the phone if it was long."""
         if self.keeper.journal.has_live():
             self._begun_s = self.clock() if self._begun_s is None else self._begun_s
-            return
+        else:
+            self.tell_ends()
+
+    def tell_ends(self) -> None:
+        """Tell what has ended since the last time; the last of it before Hearth ends, also where other work waits for the next start."""
         lasted_s = self.clock() - self._begun_s if self._begun_s is not None else 0.0
         self._begun_s, ended = None, self._take_ended()
         if not ended:
@@ -156,10 +158,8 @@ class Notifying:
         self._telling = [*filter(threading.Thread.is_alive, self._telling), thread]
         thread.start()
 
-    def close(self) -> None:
-        """Tell what has ended since the last look, and see it off: Hearth ends with its work if its window was closed."""
-        self.look()
-        end_s = time.monotonic() + CLOSES_S
+    def close(self, end_s: float) -> None:
+        """See off what is being told, until then at most."""
         for each in self._telling:
             each.join(max(0.0, end_s - time.monotonic()))
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -32,6 +33,7 @@ from app.ui.tabs import notify
 from tests.support.guests import desk_at, page_of
 from tests.support.waiting import until
 
+WAIT_S = 45.0
 DONE = Finished((), 1.0, 1.0, "frames", 0)
 
 
@@ -123,7 +125,7 @@ def test_without_a_page_the_system_tells_where_that_is_wished(desk: Desk, monkey
 
     def tells(*ends: Finished, owner: str = OWNER.name, lasts_s: float = 1.0) -> list[tuple[str, Path | None]]:
         shown.clear()
-        work(desk, *ends, lasts_s=lasts_s, owner=owner).close()
+        work(desk, *ends, lasts_s=lasts_s, owner=owner).close(time.monotonic() + WAIT_S)
         return shown
 
     assert not tells(DONE), "it is not wished"
@@ -143,8 +145,13 @@ def test_without_a_page_the_system_tells_where_that_is_wished(desk: Desk, monkey
     assert not tells(DONE)
 
 
-def test_what_ended_in_the_last_moment_is_told_before_hearth_ends(desk: Desk, receiver: Receiver) -> None:
-    """Its window was closed: it ends as soon as its work has, between two looks."""
+@pytest.mark.parametrize("waiting", [False, True])
+def test_what_ended_in_the_last_moment_is_told_before_hearth_ends(
+    desk: Desk, receiver: Receiver, waiting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its window was closed: it ends as soon as its work has, between two looks, or was ended while other work waits."""
+    closes = Notifying.close
+    monkeypatch.setattr(Notifying, "close", lambda *_: pytest.fail("a phone that does not answer would hold up the engine's end"))
     desk.notifying.keep(f"{receiver.address}/topic", "ntfy", False)
     desk.notifying.clock = lambda: 0.0
     job = desk.keeper.journal.queue(SpeechRequest("[S1] Hello."), Choice(), OWNER.name)
@@ -152,8 +159,11 @@ def test_what_ended_in_the_last_moment_is_told_before_hearth_ends(desk: Desk, re
     desk.notifying.clock = lambda: LONG_S
     desk.keeper.journal.withdraw(job.id)
     desk.keeper.board.post(job.id, DONE)
+    if waiting:
+        desk.keeper.journal.queue(SpeechRequest("[S1] Later."), Choice(), OWNER.name)
     desk.leaving.set()
     launch.look_until_left(desk)
+    closes(desk.notifying, time.monotonic() + WAIT_S)
     assert receiver.came == [("/topic", "Hearth", b"1 job is done.")]
 
 
