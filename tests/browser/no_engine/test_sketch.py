@@ -471,3 +471,25 @@ def test_a_picture_that_cannot_be_sent_starts_nothing(
     assert not begun
     page.unroute("**/gradio_api/upload**")
     assert asked(page, opened[0], monkeypatch).image
+
+
+def test_the_numbers_of_a_frame_are_typed(page: Page, tmp_path: Path) -> None:
+    """The sheet's keys took 0, so that 1020 became 12, and Ctrl+Z undid the frame."""
+    open_picture(page, tmp_path)
+    press(page, "Frame")
+    shape, width = (page.locator("#h-sketch").get_by_label(name, exact=True) for name in ("Shape of the frame", "Width of the frame"))
+    width.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("1020")
+    expect(width).to_have_value("1020")
+    page.keyboard.press("Tab")
+    expect(width).to_have_value("1020")
+    width.focus()
+    page.keyboard.press("Control+z")
+    page.keyboard.press("e")
+    shape.focus()
+    page.keyboard.press("e")
+    expect(page.locator("#h-sketch").get_by_role("button", name="Frame", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#h-sketch").get_by_role("button", name="Redo", exact=True)).to_be_disabled()
+    page.keyboard.press("Control+z")  # no text of its own: what it chose is taken back
+    expect(page.locator("#h-sketch").get_by_role("button", name="Redo", exact=True)).to_be_enabled()

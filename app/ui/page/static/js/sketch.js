@@ -301,10 +301,11 @@ function zoom(times, event = null) {
 }
 
 // By keys: arrows move the brush or an edge of the frame, Space paints, letters choose a tool. All but those that a button or a slider takes itself
-// count beside the sheet, too: there Ctrl Z would take back what was typed last elsewhere.
-/** @param {KeyboardEvent} event */
+// count beside the sheet, too: there Ctrl Z would take back what was typed last elsewhere. A number is typed, and letters go through the list of shapes.
+/** @param {KeyboardEvent & { target: any }} event */
 function key(event) {
   const { key: pressed, shiftKey, ctrlKey, metaKey, altKey } = event;
+  if (event.target.matches(ctrlKey || metaKey ? "[type=number]" : "[type=number], select")) return;
   if (!drawn || (event.target !== sheet() && (pressed.startsWith("Arrow") || pressed === "Enter" || pressed === " "))) return;
   const far = (shiftKey ? 10 : 1) * STEP / room().scale;
   const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[pressed];
