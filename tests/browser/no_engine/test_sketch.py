@@ -493,3 +493,17 @@ def test_the_numbers_of_a_frame_are_typed(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#h-sketch").get_by_role("button", name="Redo", exact=True)).to_be_disabled()
     page.keyboard.press("Control+z")  # no text of its own: what it chose is taken back
     expect(page.locator("#h-sketch").get_by_role("button", name="Redo", exact=True)).to_be_enabled()
+
+
+def test_a_picture_that_cannot_be_fetched_leaves_paint_to_press(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every later press did nothing, and said nothing."""
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    page.route("**/hearth/creation/7", lambda route: route.abort())
+    page.evaluate("Hearth.startFrom({ id: 7, name: 'far.png', url: 'hearth/creation/7' }).catch(() => {})")
+    begun = asked(page, opened[0], monkeypatch)
+    assert begun.prompt == "a boat" and begun.image is None
+    expect(page.locator(".h-force").locator("visible=true").locator("li.wrong")).to_contain_text("Hearth did not respond")
+    page.unroute("**/hearth/creation/7")
