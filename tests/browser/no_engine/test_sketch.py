@@ -507,3 +507,29 @@ def test_a_picture_that_cannot_be_fetched_leaves_paint_to_press(
     assert begun.prompt == "a boat" and begun.image is None
     expect(page.locator(".h-force").locator("visible=true").locator("li.wrong")).to_contain_text("Hearth did not respond")
     page.unroute("**/hearth/creation/7")
+
+
+@pytest.mark.slow
+def test_a_frame_keeps_its_shape_at_its_largest_and_its_middle(page: Page, tmp_path: Path) -> None:
+    """A square around a tall picture was 5000 x 6325, and each change of an odd width to an even one moved it."""
+    open_picture(page, tmp_path)
+    press(page, "Frame")
+    shape, width, height = (
+        page.locator("#h-sketch").get_by_label(name, exact=True)
+        for name in ("Shape of the frame", "Width of the frame", "Height of the frame")
+    )
+    width.fill("97")
+    width.press("Enter")
+    expect(chip(page)).to_contain_text("changing only the painted area")
+    width.fill("96")
+    width.press("Enter")
+    expect(chip(page)).to_have_text(re.compile("^starting from mine.png *Remove"))
+    for size, chosen, sides in (((1000, 8000), "1:1", ("6324", "6324")), ((64, 8192), "16:9", ("8192", "4608"))):
+        Image.new("L", size).save(tmp_path / f"{size[0]}.png")
+        page.set_input_files("#h-sketch input[type=file]", tmp_path / f"{size[0]}.png")
+        expect(chip(page)).to_contain_text(f"starting from {size[0]}.png")
+        shape.focus()  # a field that is typed in is left alone
+        shape.select_option(chosen)
+        expect(width).to_have_value(sides[0])
+        expect(height).to_have_value(sides[1])
+        expect(shape.locator("option:checked")).to_have_text(chosen)

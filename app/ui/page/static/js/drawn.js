@@ -166,15 +166,21 @@ export function shrunk(picture, most) {
  * @param {Frame} whole @param {number} ratio of width to height @param {number} most pixels a side @returns {Frame} */
 export function shaped(whole, ratio, most) {
   const wanted = Math.max(whole.width, whole.height * ratio), least = LEAST * Math.max(1, ratio), room = Math.min(most, most * ratio, Math.sqrt(AREA_MOST * ratio));
-  const width = Math.max(least, Math.min(room, wanted));
-  return sized(whole, Math.round(width), Math.round(width / ratio), most);
+  const width = Math.round(Math.max(least, Math.min(Math.floor(room), wanted)));
+  return around(whole, width, Math.round(width / ratio));
 }
 
 /** A frame of another size around the same middle. @param {Frame} frame @param {number} wide @param {number} high @param {number} most pixels a side @returns {Frame} */
 export function sized(frame, wide, high, most) {
-  const { x, y, width, height } = reframe(reframe(frame, "right", wide - frame.width, 0, most), "bottom", 0, high - frame.height, most);
-  return { x: x + Math.round((frame.width - width) / 2), y: y + Math.round((frame.height - height) / 2), width, height };
+  const { width, height } = reframe(reframe(frame, "right", wide - frame.width, 0, most), "bottom", 0, high - frame.height, most);
+  return around(frame, width, height);
 }
+
+// Half a pixel is left out of both halves, so that a frame of an odd width that becomes even, and odd again, comes back to its place.
+/** @param {Frame} frame @param {number} width @param {number} height @returns {Frame} */
+const around = (frame, width, height) => ({
+  x: frame.x + Math.floor(frame.width / 2) - Math.floor(width / 2), y: frame.y + Math.floor(frame.height / 2) - Math.floor(height / 2), width, height,
+});
 
 // Where a strip of the picture comes from along one side, and where it goes: before its edge (-1), beyond it (1), or as it is (0).
 /** @param {number} place @param {number} size @param {number} begin @param {number} length @returns {[number, number, number, number]} */
