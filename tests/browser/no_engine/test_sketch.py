@@ -533,3 +533,36 @@ def test_a_frame_keeps_its_shape_at_its_largest_and_its_middle(page: Page, tmp_p
         expect(width).to_have_value(sides[0])
         expect(height).to_have_value(sides[1])
         expect(shape.locator("option:checked")).to_have_text(chosen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [False, True], ids=["cancelled", "another one chosen"])
+def test_a_press_that_waits_for_a_picture_ends_with_it(
+    other: bool, page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for good, and every later press counted as one more."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Start from a picture")
+    for name, width in (("slow.png", 90), ("quick.png", 40)):
+        Image.new("RGB", (width, 64), "teal").save(tmp_path / name)
+    page.evaluate(SLOW.replace("SLOW_SIZE", str((tmp_path / "slow.png").stat().st_size)))
+    page.set_input_files("#h-sketch input[type=file]", tmp_path / "slow.png")
+    expect(chip(page)).to_have_text(re.compile("^reading slow.png…"))
+    page.click("#paint-go")
+    sending = page.locator(".h-force li", has_text="sending the picture").locator("visible=true")
+    expect(sending).to_be_visible()
+    page.click("#paint-go")
+    expect(sending).to_contain_text("then painting once more")
+    if other:
+        page.set_input_files("#h-sketch input[type=file]", tmp_path / "quick.png")
+        expect(chip(page)).to_contain_text("starting from quick.png")
+    else:
+        chip(page).get_by_role("button").click()
+    expect(sending).to_have_count(0)
+    assert not begun, "what was cancelled is not painted without it"
+    page.click("#paint-go")
+    until_seen(page, lambda: bool(begun))
+    assert [bool(each.image) for each in begun] == [other]

@@ -8,11 +8,13 @@ import { inForce, told } from "./told.js";
 let sending = false, again = false;
 const tell = () => inForce("paint", "sending", sending && { again });
 
-/** A press has begun: it waits for a start picture that was chosen and is still being read. */
+/** A press has begun: it waits for a start picture that was chosen and is still being read, and is given up with it. */
 export async function sendBegins() {
   sending = Boolean(told.paint.reading || start.now || guide.now || reference.now);
   tell();
-  await start.read;
+  if ((await start.read) !== "given up") return;
+  again = false;
+  throw new Error("the picture was given up"); // so that nothing starts without it
 }
 
 /** The press has been answered, or cannot be sent; the one that came meanwhile follows. */

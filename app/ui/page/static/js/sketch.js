@@ -42,6 +42,7 @@ let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} *
 let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
 let ring = false; // whether the brush's size is seen: while it is over the sheet, goes by keys or is being set
 let turn = 0; // of pictures that are opened: one that takes long does not come over a later one
+let giveUp = () => {}; // whoever waits for the picture that is read waits no longer
 let away = false, /** @type {Drawn | null} */ looking = null; // whether picking takes paint away; on which picture a thing is looked for
 let /** @type {Point[]} */ corners = []; // of an area that keys draw around
 const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
@@ -157,8 +158,9 @@ async function pick({ x, y }, takes) {
 
 /** Open a picture that is here or comes, and what was drawn over it before. @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
 export function openStart(given, name, before = {}) {
-  const mine = ++turn, reads = read(given, name, before, mine).finally(() => mine === turn && inForce("paint", "reading", ""));
-  start.read = reads;
+  stopReading();
+  const mine = turn, reads = read(given, name, before, mine).finally(() => mine === turn && inForce("paint", "reading", ""));
+  start.read = Promise.race([reads.catch(() => {}), new Promise((done) => (giveUp = () => done("given up")))]);
   inForce("paint", "reading", name || t("force.a-picture", "a picture"));
   return reads;
 }
@@ -195,6 +197,7 @@ export const isStartChosen = () => turn > 0;
 /** The picture that was chosen is not to come; what was there before stays. */
 export function stopReading() {
   turn++;
+  giveUp();
   start.read = Promise.resolve();
   inForce("paint", "reading", "");
 }
