@@ -102,6 +102,8 @@ class StoredProject(TypedDict):
     voices: Annotated[list[StoredVoice], Field(max_length=VOICES_MOST)]
     creations: Annotated[list[StoredCreation], Field(max_length=CREATIONS_MOST)]
     books: NotRequired[Annotated[list[StoredBook], Field(max_length=BOOKS_MOST)]]
+    ordered: NotRequired[bool]
+    """True: the album has an order of its own, that of its creations here."""
 
 
 PROJECT: Final = TypeAdapter(StoredProject)
@@ -192,7 +194,9 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
                 most=CREATIONS_MOST,
             )
         )
-    found.sort(key=lambda each: each.created_s)
+    ordered = bool(gallery.read_order(album_id))
+    if not ordered:
+        found.sort(key=lambda each: each.created_s)
     work = _publish_work(home, album.drafts) if album.drafts else None
     used = _list_voices(home, work, [each.request for each in found])
     marks = gallery.read_marks(found)
@@ -215,7 +219,9 @@ def write_project(home: Home, shelf: Shelf, gallery: Gallery, album_id: int, tar
     voices = [StoredVoice(file=f"voices/{place:04}.wav", clip=public_name(each.prompt.path)) for place, each in enumerate(used)]
     origins = {stored["file"]: shelf.find_origin(each.job) for stored, each in zip(creations, found, strict=True)}
     books, covers = _list_books(origins, find_books({*origins.values()}))
-    project = StoredProject(hearth_project=FORMAT, name=album.name, work=work, voices=voices, creations=creations, books=books)
+    project = StoredProject(
+        hearth_project=FORMAT, name=album.name, work=work, voices=voices, creations=creations, books=books, ordered=ordered
+    )
     try:
         with atomic_write.replacing(target) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED, allowZip64=False) as bundle:
             bundle.writestr(LIST, json.dumps(project, ensure_ascii=False), zipfile.ZIP_DEFLATED)
@@ -412,7 +418,7 @@ def _take_in(
     covers: Sequence[bytes],
     find_model: FindModel,
 ) -> Brought:
-    clips, renamed, jobs = dict[str, Voice](), dict[str, str](), dict[str, str]()
+    clips, renamed, jobs, kept = dict[str, Voice](), dict[str, str](), dict[str, str](), list[Creation]()
     for place, each in enumerate(project["voices"]):
         file = folder / f"voice-{place}.wav"
         name = check_voice(file, each["clip"])
@@ -432,6 +438,9 @@ def _take_in(
             gallery.name(creations[0], stored["title"])
         if stored["favourite"]:
             shelf.set_favourite(creations[0].id, True)
+        kept += creations
+    if project.get("ordered"):
+        gallery.arrange(album, kept)
     notes = list[Sentence]()
     if project["work"] is not None:
         gallery.keep_drafts(album, dict(_fit_work(project["work"], renamed, find_model, notes)))

@@ -169,6 +169,32 @@ def test_the_book_of_its_chapters_goes_along(desks: tuple[Desk, Desk], tmp_path:
     assert "with 3 creations" in bring(theirs, older.getvalue()).json()["note"], "one of before there were books"
 
 
+def test_the_order_of_its_album_goes_along(desks: tuple[Desk, Desk]) -> None:
+    mine, theirs = desks
+    here, there = page_of(mine), page_of(theirs)
+    made = [keep_creation(mine, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abcd"]
+    album = here.post("/hearth/albums/make", json={"ids": ",".join(map(str, made)), "value": "Sea"}).json()["album"]
+
+    def shown_there() -> tuple[list[str], bool]:
+        brought = bring(theirs, content).json()["album"]
+        found = there.get("/hearth/shelf", params={"album": brought}).json()
+        return [each["text"][-1] for each in found["creations"]], next(each["ordered"] for each in found["albums"] if each["id"] == brought)
+
+    content = save(mine, album)
+    assert shown_there() == ([*"dcba"], False)
+    here.post("/hearth/albums/order", json={"album": album, "value": "own"})
+    here.post("/hearth/albums/place", json={"album": album, "ids": str(made[3]), "value": str(made[0])})
+    content = save(mine, album)
+    assert shown_there() == ([*"dabc"], True)
+    with zipfile.ZipFile(io.BytesIO(content)) as bundle, zipfile.ZipFile(older := io.BytesIO(), "w") as packed:
+        for name in bundle.namelist():
+            listed = json.loads(bundle.read(name)) if name == "project.json" else {}
+            listed.pop("ordered", None)
+            packed.writestr(name, json.dumps(listed) if listed else bundle.read(name))
+    content = older.getvalue()
+    assert shown_there() == ([*"dcba"], False), "a file of before says nothing of an order"
+
+
 def test_joined_letters_of_its_name_go_along(desks: tuple[Desk, Desk]) -> None:
     mine, theirs = desks
     album = mine.keeper.gallery.make_album("👩\u200d🎨 می\u200cخواهم")
