@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, count
 from pathlib import Path
 from typing import Final, Literal
@@ -100,7 +100,7 @@ class ActAsked(Asked):
 class ExportAsked(Asked):
     ids: str = ""
     album: Id = 0
-    """What is of this album goes in its own order, numbered, if it has one."""
+    """What is of this album goes in its own order, numbered by its place in it, if it has one."""
     audiobook: str | None = None
     mp3: str | None = None
     """The one sound that is selected becomes an MP3, with the picture selected beside it as its cover."""
@@ -209,9 +209,9 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
         elif asked.each:
             export_chapters(desk, ids, target, asked.each, title)
         elif asked.audiobook is None:
-            order = desk.keeper.gallery.read_order(asked.album) if asked.album else []
-            ids = [each for each in order if each in ids] + [each for each in ids if each not in order]
-            spoken, names = language(request), name_files(desk, ids, numbered=bool(order))
+            places = number_album(desk, asked.album)
+            ids.sort(key=lambda each: places.get(each, len(places) + 1))
+            spoken, names = language(request), name_files(desk, ids, places)
             told = None if asked.settings is None else lambda each: describe(desk, each, spoken, names[each.id])
             desk.keeper.shelf.export(ids, target, names, told)
         else:
@@ -223,14 +223,22 @@ def export(desk: Desk, request: Request, asked: ExportAsked) -> Response:
     return FileResponse(target, filename=name_file(target, title, target.suffix), background=clean_up)
 
 
-def name_files(desk: Desk, ids: Iterable[int], numbered: bool = False) -> dict[int, str]:
-    """Name each creation's file by the name that its owner gave it, if there is one; no two of them alike on any system. `numbered`: by its place too."""
+def number_album(desk: Desk, album: int) -> dict[int, int]:
+    """Return each creation's place in an album, as it is shown there, from 1; none of one without an order of its own."""
+    if not (album and desk.keeper.gallery.read_order(album)):
+        return {}
+    return {id_: place for place, (id_, _) in enumerate(desk.keeper.shelf.list_all(Search(album=album)), 1)}
+
+
+def name_files(desk: Desk, ids: Iterable[int], places: Mapping[int, int]) -> dict[int, str]:
+    """Name each creation's file by the name that its owner gave it, if there is one, behind its place if it has one; no two of them alike on any
+    system."""
     made = [desk.keeper.shelf.get(each) for each in dict.fromkeys(ids)]
     marks, names, taken = desk.keeper.gallery.read_marks(made), {}, set[str]()
-    for place, each in enumerate(made, 1):
+    for each in made:
         wanted, ending = name_file(each.path, marks.get(each.id, NONE).title, ""), each.path.suffix
-        if numbered:
-            wanted = f"{place:0{max(2, len(str(len(made))))}} {wanted}"
+        if each.id in places:
+            wanted = f"{places[each.id]:0{max(2, len(str(len(places))))}} {wanted}"
         apart = chain([wanted], (f"{wanted} {number}" for number in count(2)))
         names[each.id] = next(name for one in apart if (name := f"{one}{ending}").casefold() not in taken)
         taken.add(names[each.id].casefold())

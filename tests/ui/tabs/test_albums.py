@@ -101,6 +101,26 @@ def test_an_album_has_an_order_of_its_own_and_is_exported_in_it(desk: Desk) -> N
     assert desk.keeper.gallery.read_order(album) == []
 
 
+def test_what_is_exported_has_the_number_of_its_place_in_the_whole_album(desk: Desk) -> None:
+    """What came late went in the order in which it was selected, and each of several zips began with 01."""
+    page = page_of(desk)
+    one, two, late, later, outside = (keep_creation(desk, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abcde")
+    for each, name in ((one, "one"), (two, "two"), (late, "late"), (later, "later"), (outside, "outside")):
+        do(page, "name", ids=f"{each}", value=name)
+    album = do(page, "make", ids=f"{one},{two}", value="Comic")["album"]
+
+    def export(*ids: int) -> list[str]:
+        answer = page.get("/hearth/export", params={"ids": ",".join(map(str, ids)), "album": album})
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+            return packed.namelist()
+
+    assert export(two, one) == ["two.png", "one.png"], "an album without an order of its own gives no numbers"
+    do(page, "order", album=album, value="own")
+    do(page, "put", ids=f"{late},{later}", album=album)
+    assert export(outside, later, two, late) == ["02 two.png", "03 late.png", "04 later.png", "outside.png"]
+    assert export(later) == ["04 later.png"], "also in a zip of its own"
+
+
 def test_what_comes_back_out_of_the_bin_has_its_place_in_the_order_still(desk: Desk) -> None:
     """As soon as anything else was moved, it came back as the last."""
     page = page_of(desk)
