@@ -160,7 +160,8 @@ class Share:
         return view
 
     def send_away(self, name: str, for_good: bool = False) -> None:
-        """Log a guest out. `for_good`: change the password, which they know; whoever else is in stays."""
+        """Log a guest out. `for_good`: change the password, which they know. Whoever else is in stays, and so does a second login of theirs: from
+        one address several may have come, and one person may come from several."""
         if (now := self._open) is not None:
             if for_good:
                 now.password, now.password_shown = make_password(), False

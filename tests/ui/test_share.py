@@ -404,7 +404,7 @@ def test_who_is_sent_away_for_good_needs_the_new_password(desk: Desk, entrances:
         before = entrances[-1]
         changed = sharing.view()
         assert changed["password"] not in (words, "") and "password" not in sharing.view(), "shown once"
-        assert eve.get("/hearth/live").status_code == 200, "who is in stays"
+        assert eve.get("/hearth/live").status_code == 200, "who is in stays, be it the same person's second login"
         assert ada.get("/hearth/live").status_code == 401
         assert ada.post("/hearth/login", data={"password": words}).status_code == 401
         assert "set-cookie" not in ada.get(before).headers, "nor by a code of before"
