@@ -161,18 +161,19 @@ def find_enlarger(home: Home, name: str) -> str:
     """Return an enlarger as a request has it: those that are everywhere by name, the owner's by its path. Raise a Trouble for one that is not there."""
     if name in ENLARGERS or Path(name).is_absolute():
         return name
-    if Path(name).name == name and is_file(home.enlargers / name / CONFIG):
+    plain = Path(name).name == name != ".."
+    if plain and is_file(home.enlargers / name / CONFIG):
         return str(home.enlargers / name)
     if (row := next((each for each in SWIN2SR if each.id == name), None)) is not None:
         return str(_require_row(home, row))
     path = home.enlargers / f"{name.removesuffix(ENDING)}{ENDING}"
     pickle = home.enlargers / name
-    if pickle.suffix.lower() in safetensors.PICKLES and Path(name).name == name and is_file(pickle):
+    if pickle.suffix.lower() in safetensors.PICKLES and plain and is_file(pickle):
         safetensors.refuse_pickle(pickle)
-    if Path(name).name == name and is_file(path):
+    if plain and is_file(path):
         return str(path)
     if (other := _list_others(home).get(name.removesuffix(ENDING))) is None:
-        if Path(name).name != name:
+        if not plain:
             raise _explain_missing(Path(name))
         raise Trouble(
             say(

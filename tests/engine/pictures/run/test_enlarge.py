@@ -198,7 +198,9 @@ def test_names_of_enlargers(tmp_path: Path) -> None:
     own = write_net(home.enlargers / "sharp.safetensors")
     assert list_enlargers(home) == ["sharp"] and find_enlarger(home, "sharp") == str(own) == find_enlarger(home, str(own))
     assert find_enlarger(home, "") == "" and find_enlarger(home, STARTER_ENLARGER) == STARTER_ENLARGER
-    for name in ("blunt", "../sharp", "a/sharp"):
+    for folder in (home.enlargers, home.enlargers.parent):
+        (folder / "config.json").write_text("{}")
+    for name in ("blunt", "../sharp", "a/sharp", "..", "."):
         with pytest.raises(Trouble):
             find_enlarger(home, name)
 
