@@ -8,7 +8,7 @@ import { inForce, told } from "./told.js";
 import { t, time } from "./words.js";
 
 const READ = ".epub,.docx,.pdf,.srt,.vtt,.txt,.text,.md,.markdown", LONG = 200_000; // bytes of a text that is rather a book
-let /** @type {string} */ model = "", voicesAsked = "", /** @type {RevoicedView | null} */ revoiced = null;
+let /** @type {string} */ model = "", voicesAsked = "", comparing = false, /** @type {RevoicedView | null} */ revoiced = null;
 let /** @type {BookView} */ book = {}, asked = false, seen = "", turn = 0, /** @type {Promise<unknown>} */ opening = Promise.resolve();
 
 const owner = () => Boolean(live.state?.charts);
@@ -151,19 +151,25 @@ function drawRevoiced() {
 
 const chosenVoices = () => ({ model, voice: told.speak.voice || "", cast: told.speak.cast || "" });
 
-// Ask which spoken chapters the voices touch that are chosen now, by the fields or for this model.
+// Ask which spoken chapters the voices touch that are chosen now, by the fields or for this model: one request at a time, then whatever was chosen last.
 export function lookAtVoices(chosen = model) {
   model = chosen;
   const recording = told.speak.clip && !told.speak.voice, spoken = book.chapters?.some((each) => each.state === "done");
+  if (recording && revoiced) { // nothing of them is spoken with one
+    [revoiced, voicesAsked] = [null, ""];
+    drawRevoiced();
+  }
   if (!model || !seen || recording || !spoken) return;
   const of = book, wanted = JSON.stringify([chosenVoices(), seen, book.names?.map((each) => each.voiced)]);
   if (wanted === voicesAsked) return;
-  voicesAsked = wanted;
+  voicesAsked = comparing ? "" : wanted; // what is on its way tells of others
+  if (comparing) return;
+  comparing = true;
   act("revoiced", chosenVoices()).then((answer) => (answer.ok ? answer.json() : null)).then((view) => {
     if (wanted !== voicesAsked || book !== of) return; // others were chosen meanwhile
     revoiced = view;
     drawRevoiced();
-  });
+  }).finally(() => ((comparing = false), lookAtVoices()));
 }
 
 async function speakRevoiced() {
