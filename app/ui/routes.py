@@ -77,6 +77,8 @@ FILE_NAME: Final = re.compile(r"[\w-]+\.\w+")
 
 class LiveAsked(Asked):
     charts: str | None = None
+    page: Word = ""
+    """What the page calls itself: of several, one may be closed."""
 
 
 class PlanAsked(Asked):
@@ -201,7 +203,7 @@ def routes(desk: Desk) -> list[Route]:
 def send_live(desk: Desk, request: Request, asked: LiveAsked) -> Response:
     person, spoken = who(request), language(request)
     if person.owner:
-        desk.notifying.note_page()
+        desk.notifying.note_page(asked.page)
         return JSONResponse(owner_view(desk, person, spoken, with_charts=asked.charts is not None))
     return JSONResponse(guest_view(desk, person, spoken))
 

@@ -29,6 +29,10 @@ class NotifyAsked(Asked):
     titles: bool = False
 
 
+class LeftAsked(Asked):
+    page: Word = ""
+
+
 class EndAsked(Asked):
     job: Word = ""
 
@@ -46,7 +50,7 @@ def routes(desk: Desk) -> list[Route]:
     return [
         owner_route(desk, "/hearth/notify", send_card),
         owner_route(desk, "/hearth/notify/show", show_end, ["POST"], EndAsked),
-        owner_route(desk, "/hearth/notify/left", note_left, ["POST"]),
+        owner_route(desk, "/hearth/notify/left", note_left, ["POST"], LeftAsked),
         act_route(desk, "/hearth/notify/{act}", ACTIONS, NotifyAsked, send_card),
     ]
 
@@ -60,8 +64,8 @@ def card_view(desk: Desk) -> PhoneView:
     return {"address": mask(phone.get("address", "")), "kind": phone.get("kind", "ntfy"), "titles": bool(phone.get("titles"))}
 
 
-def note_left(desk: Desk, request: Request) -> Response:
-    desk.notifying.note_left()
+def note_left(desk: Desk, request: Request, asked: LeftAsked) -> Response:
+    desk.notifying.note_left(asked.page)
     return JSONResponse({})
 
 

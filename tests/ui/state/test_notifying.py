@@ -138,6 +138,12 @@ def test_without_a_page_the_system_tells_where_that_is_wished(desk: Desk, monkey
     assert not tells(DONE), "the page does"
     desk.notifying.note_left()
     assert tells(DONE) == [("1 job is done.", None)]
+    mine = page_of(desk, OWNER)
+    for page in ("a", "b"):
+        mine.get("/hearth/live", params={"page": page})
+    for page, told in (("b", []), ("a", [("1 job is done.", None)])):
+        desk.notifying.note_left(page)
+        assert tells(DONE) == told, "the page that is left does"
     desk.notifying.clock = lambda: 0.0
     desk.notifying.note_page()
     assert tells(DONE, lasts_s=LOOKS_S + 1) == [("1 job is done.", None)], "it went without a word"

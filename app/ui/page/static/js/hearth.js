@@ -89,6 +89,7 @@ export const inOrder = (path) => {
   };
 };
 
+export const page = Math.random().toString(36).slice(2); // of several that are open, one may be closed
 let timer = 0, asked = 0, answered = 0;
 const later = () => {
   clearTimeout(timer);
@@ -104,7 +105,7 @@ async function look() {
   clearTimeout(timer);
   const mine = ++asked;
   try {
-    const state = await ask(document.querySelector("#h-charts")?.offsetParent ? "hearth/live?charts" : "hearth/live");
+    const state = await ask(document.querySelector("#h-charts")?.offsetParent ? `hearth/live?page=${page}&charts` : `hearth/live?page=${page}`);
     if (mine < answered) return later(); // a press has asked anew meanwhile, and that was answered first: this would take back what it shows
     [answered, live.state] = [mine, state];
     live.away = false;

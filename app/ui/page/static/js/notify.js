@@ -1,6 +1,6 @@
 // Tell me when it is done: the tab's title, a chime, the system's notification with the picture, where the system shows one, and a message to one's own phone.
 import { makeButton, onPage, text } from "./elements.js";
-import { area, ask, live, post } from "./hearth.js";
+import { area, ask, live, page, post } from "./hearth.js";
 import { t } from "./words.js";
 
 /** @param {string} what */
@@ -26,7 +26,7 @@ onPage("click", (event) => {
   }
 });
 // Without a page the server tells, by the system's notification: it has to know that this one goes.
-addEventListener("pagehide", () => live.state?.charts && post("hearth/notify/left", {}, { keepalive: true }).catch(() => {}));
+addEventListener("pagehide", () => live.state?.charts && post("hearth/notify/left", { page }, { keepalive: true }).catch(() => {}));
 area('[data-h-act="chime"]', (button) => {
   button.setAttribute("aria-pressed", wished());
   button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
