@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -31,7 +32,7 @@ def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opene
     page.get_by_role("button", name="Move earlier: page 3").press("Alt+ArrowLeft")
     expect(words).to_have_text(["page 3", "page 1", "page 2"])
     cards = page.locator("#h-shelf .h-creation")
-    cards.nth(2).drag_to(cards.nth(0))
+    cards.nth(2).locator("img").drag_to(cards.nth(0))
     expect(words).to_have_text(["page 2", "page 3", "page 1"])
     page.get_by_role("button", name="Select all 3").click()
     expect(page.locator("#h-shelf .h-zip")).to_have_attribute("href", f"hearth/export?ids={made[1].id},{made[2].id},{made[0].id}&album=1")
@@ -40,6 +41,38 @@ def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opene
     page.get_by_role("searchbox").first.fill("")
     page.get_by_role("button", name="Newest first").click()
     expect(words).to_have_text(["page 3", "page 2", "page 1"])
+
+
+@pytest.mark.slow
+def test_what_is_typed_or_selected_on_a_card_moves_nothing(page: Page, opened: tuple[Desk, str]) -> None:
+    """Option with an arrow goes on by a word on a Mac, and a press on the words selects them."""
+    desk = opened[0]
+    made = [keep_creation(desk, PictureRequest(f"sheet {each}"), f"sheet {each}.png") for each in (1, 2, 3)]
+    desk.keeper.gallery.put(made, desk.keeper.gallery.make_album("Sheets"))
+    go(page, "shelf")
+    page.get_by_role("combobox", name="Album", exact=True).select_option(label="Sheets (3)")
+    page.get_by_role("button", name="Own order").click()
+    cards, words = page.locator("#h-shelf .h-creation"), page.locator("#h-shelf .h-creation .h-words")
+    expect(words).to_have_text(["sheet 1", "sheet 2", "sheet 3"])
+    box = words.nth(1).bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=6)
+    page.mouse.up()
+    assert page.evaluate("String(getSelection())").strip()
+    menu = cards.nth(1).locator("summary")
+    menu.press("Alt+ArrowLeft")
+    menu.click()
+    cards.nth(1).get_by_role("button", name="Rename").click()
+    field = cards.nth(1).locator("form.h-asks input[type=text]")
+    field.fill("two words")
+    field.press("Alt+ArrowLeft")
+    expect(field).to_have_value("two words")
+    page.get_by_role("button", name="Move earlier: sheet 3").click()
+    expect(words).to_have_text(["sheet 1", "sheet 3", "sheet 2"])
+    page.get_by_role("button", name="Newest first").click()
+    expect(words).to_have_text(["sheet 3", "sheet 2", "sheet 1"])
 
 
 def test_two_pictures_of_different_shapes_stand_side_by_side(page: Page, opened: tuple[Desk, str]) -> None:

@@ -399,10 +399,11 @@ function make(each) {
   return card;
 }
 
-// A creation is dragged to where another one is, or goes by keys and buttons.
+// A creation is dragged by its picture to where another one is, or goes by keys and buttons. On the rest of a card text is selected.
 let /** @type {any} */ carried = null;
-/** @param {DragEvent} event */
+/** @param {DragEvent & { currentTarget: any, target: any }} event */
 function carry(event) {
+  if (event.target.localName !== "img" || event.currentTarget.each.before) return;
   carried = event.currentTarget;
   event.dataTransfer?.setData("text/x-hearth-creation", String(carried.each.id));
 }
@@ -426,10 +427,10 @@ function letDown(event) {
   if (carried !== event.currentTarget) placeInAlbum(shelf, carried.each.id, event.currentTarget.each.id);
 }
 const /** @type {Record<string, number>} */ SHIFTS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
-/** @param {KeyboardEvent & { currentTarget: any }} event */
+/** @param {KeyboardEvent & { currentTarget: any, target: any }} event */
 function shiftByKey(event) {
   const by = event.altKey && !event.ctrlKey && !event.metaKey && isMoved() && SHIFTS[event.key];
-  if (!by || event.currentTarget.each.before) return;
+  if (!by || event.currentTarget.each.before || event.target.matches("input, textarea, select, summary")) return;
   event.preventDefault(); // else the browser goes back
   shiftInAlbum(shelf, event.currentTarget.each.id, by);
 }
@@ -473,7 +474,6 @@ function fill(card, each) {
   const does = card.querySelector(".h-does");
   const enlarging = listEnlarging().split(",").includes(String(each.id));
   const moves = isMoved() && !each.before;
-  card.draggable = moves;
   const state = `${moves} ${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)} ${enlarging}`;
   if (does.dataset.drawn === state) return;
   does.dataset.drawn = state;
