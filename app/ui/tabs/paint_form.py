@@ -106,7 +106,12 @@ def split_list(values: str, marks: str = COMMAS) -> list[str]:
 
 def split_lines(prompt: str) -> list[str]:
     """Return the prompts of a list, one a line."""
-    return [line for line in map(str.strip, prompt.split("\n")) if line]
+    return [line for _, line in number_lines(prompt)]
+
+
+def number_lines(prompt: str) -> list[tuple[int, str]]:
+    """Return the prompts of a list with their lines' numbers, as people count them: empty ones too."""
+    return [(number, line) for number, line in enumerate(map(str.strip, prompt.split("\n")), 1) if line]
 
 
 AXES: Final[Mapping[str, Sentence]] = {

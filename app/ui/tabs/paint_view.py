@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -65,28 +66,30 @@ def picture_view(job: str, progress: Progress, spoken: Language, guide: Path | N
 
 
 def prompt_view(desk: Desk, prompt: str, negative: str, model: str, person: Person, spoken: Language) -> PromptView:
-    """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use. Each line of a list is judged by
-    itself, and told by its number."""
+    """Check a prompt as it is typed: for a model with few captions, what it would paint instead and which to use. First all of it, which Paint takes as
+    one picture; then the lines that each could become one, told by their numbers."""
     chosen = paint_form.find_model(desk, model)
-    written, prompt = prompt, choose_words(split_tags(prompt)[0], 0)
     folder = Path(chosen.path) if chosen.starter and chosen.kind == "picture" else None
-    lines = paint_form.split_lines(prompt) if person.owner else []  # guests have no lists
-    if not 1 < len(lines) <= LIST_MOST:
-        problem, lost = _judge_prompt(folder, chosen, prompt, negative, person, spoken)
-        problems = [problem] if problem else []
-    else:
-        judged = [_judge_prompt(folder, chosen, line, negative, person, spoken) for line in lines]
-        lost = tuple(dict.fromkeys(word for _, words in judged for word in words))
-        told = [(place, problem) for place, (problem, _) in enumerate(judged, 1) if problem is not None][:LINES_TOLD]
-        problems = [{**problem, "text": name_line(place, problem["text"], spoken), "captions": [], "cure": ""} for place, problem in told]
-        if told:
-            problems[-1]["cure"] = told[-1][1]["cure"]  # once for all
-    marks = [] if folder is None or prompt != written else unknown_view(prompt, starter_words.list_unknown(folder, prompt, lost))
+
+    def judge(words: str) -> tuple[ProblemView | None, tuple[str, ...]]:
+        return _judge_prompt(folder, chosen, choose_words(split_tags(words)[0], 0), negative, person, spoken)
+
+    whole, lost = judge(prompt)
+    problems = [whole] if whole else []
+    lines = paint_form.number_lines(prompt) if person.owner else []  # guests have no lists
+    if 1 < len(lines) <= LIST_MOST:
+        judged = ((number, judge(line)[0]) for number, line in lines)
+        told = islice(((number, problem) for number, problem in judged if problem), LINES_TOLD)
+        problems += [{**problem, "text": name_line(number, problem["text"], spoken), "captions": []} for number, problem in told]
+    for each in [each for each in problems if each["cure"]][1:]:
+        each["cure"] = ""  # once for all
+    plain = choose_words(split_tags(prompt)[0], 0) == prompt
+    marks = unknown_view(prompt, starter_words.list_unknown(folder, prompt, lost)) if folder is not None and plain else []
     return {"problems": problems, "marks": marks}
 
 
-def name_line(place: int, said: str, spoken: Language) -> str:
-    return translate(say("prompts.line", "Line {n}: {said}", n=place, said=said), spoken)
+def name_line(number: int, said: str, spoken: Language) -> str:
+    return translate(say("prompts.line", "Line {n} on its own: {said}", n=number, said=said), spoken)
 
 
 def _judge_prompt(

@@ -48,6 +48,7 @@ from app.ui import live_view, routes, window
 from app.ui.api import shared
 from app.ui.page import views
 from app.ui.page.view_types.live import PictureView
+from app.ui.page.view_types.making import PromptView
 from app.ui.state import jobs_desk, json_routes
 from app.ui.state.desk import Desk
 from app.ui.state.person import KEY, OWNER, Person
@@ -302,20 +303,29 @@ def test_a_painter_that_reads_two_languages_says_so_before_it_paints(prompt: str
         assert any(each["text"].startswith("入门画师读得懂英语和简单的中文。") for each in problems) == told
 
 
-def test_each_line_of_a_list_is_judged_by_itself(tmp_path: Path) -> None:
-    """A list was read as one scene: a line that the painter knows was told as left out."""
+def test_a_prompt_of_lines_is_judged_as_one_picture_and_then_line_by_line(tmp_path: Path) -> None:
+    """Paint takes the lines as one picture, and the button beside it each as its own; only the second was told, or only the first."""
     with desk_at(tmp_path) as desk:
 
+        def look(prompt: str, person: Person = OWNER) -> PromptView:
+            return paint_view.prompt_view(desk, prompt, "", "starter-painter", person, "en")
+
         def judge(prompt: str, person: Person = OWNER) -> list[str]:
-            return [each["text"] for each in paint_view.prompt_view(desk, prompt, "", "starter-painter", person, "en")["problems"]]
+            return [each["text"] for each in look(prompt, person)["problems"]]
 
         assert judge("a red boat") == judge("a red boat\n\na green tree") == []
         (alone,) = judge("a red zeppelin")
-        assert judge("a red boat\na red zeppelin\n a green tree") == [f"Line 2: {alone}"]
-        view = paint_view.prompt_view(desk, "a red boat\na red zeppelin", "", "starter-painter", OWNER, "en")
-        assert [("a red boat\na red zeppelin")[each["begin"] : each["end"]] for each in view["marks"]] == ["zeppelin"]
-        assert len(judge("\n".join(["a red zeppelin"] * 9))) == paint_view.LINES_TOLD
-        assert not any(each.startswith("Line") for each in judge("a red boat\na red zeppelin", Person("visitor-1-2", owner=False)))
+        listed = "a red boat\n\na red zeppelin\n a green tree"
+        whole, line = judge(listed)
+        assert whole.startswith("Painting: a red boat, a red balloon and a green tree.")
+        assert line == f"Line 3 on its own: {alone}", "empty lines are counted, as people count them"
+        (told,) = judge(listed, Person("visitor-1-2", owner=False))
+        assert whole.startswith(told), "guests have no lists"
+        assert [each["cure"] for each in look(listed)["problems"]] == ["use:sd15", ""], "once for all"
+        assert [listed[each["begin"] : each["end"]] for each in look(listed)["marks"]] == ["zeppelin"]
+        (place,) = look("a red boat\non the left")["problems"]
+        assert place["text"].startswith("Line 2 on its own: ") and place["cure"] == "use:sd15"
+        assert len(judge("\n".join(["a red zeppelin"] * 9))) == 1 + paint_view.LINES_TOLD
 
 
 def test_a_list_is_forecast_as_so_many_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
