@@ -253,7 +253,7 @@ def estimate_picture(desk: Desk, request: PictureRequest, model: Model, plan: Pl
 
 
 def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: Language, lines: int = 1) -> str:
-    """Forecast the next picture, as HTML, and as many as its prompt has lines; the running job's plan is for the Machine tab."""
+    """Forecast the next picture, as HTML, and as many as its prompt has lines, where a list is offered; the running job's plan is for the Machine tab."""
     setup = desk.keeper.read_setup(desk.machine.read_choice(person), yields=not person.owner)
     if setup is None:
         return ""
@@ -272,4 +272,4 @@ def forecast_html(desk: Desk, request: PictureRequest, person: Person, spoken: L
         request = dataclasses.replace(request, enlarger=find_enlarger(desk.keeper.home, request.enlarger))
     seconds, few_steps = estimate_picture(desk, request, model, found.plan), compare_few_steps(request, model)
     elsewhere = redact_sentences(person, *look_elsewhere(desk.others, request)) if found.fit == "no" else ()
-    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere, lines)
+    return fit_html(found, seconds, estimate_share(request, model), few_steps, spoken, elsewhere, lines if person.owner else 1)

@@ -336,6 +336,8 @@ def test_a_list_is_forecast_as_so_many_pictures(tmp_path: Path, monkeypatch: pyt
         assert "About 16 s, based on earlier runs." in paint_view.forecast_html(desk, asked, OWNER, "en")
         said = paint_view.forecast_html(desk, asked, OWNER, "en", lines=3)
         assert "About 16 s, based on earlier runs; 48 s for 3 pictures, one for each line." in said
+        said = paint_view.forecast_html(desk, asked, Person("visitor-1-2", owner=False), "en", lines=3)
+        assert "About 16 s, based on earlier runs." in said, "who has no lists is offered none"
 
 
 def test_a_painters_card_says_how_long_a_picture_takes_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
