@@ -20,6 +20,7 @@ from app.compat.machine.meter import Reading
 from app.engine.jobs.events import Step
 from app.engine.jobs.journal import Job
 from app.engine.jobs.request import Actor, SpeechRequest
+from app.engine.speech.text.said_by import tag_chapter
 from app.ui.state import book_desk
 from app.ui.state.book_desk import BOOKS, CHAPTERS_MOST, Spoken
 from app.ui.state.desk import Desk
@@ -259,7 +260,7 @@ def test_what_changed_voices_touch_is_found_out_once_and_where_they_are_equal_wi
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, *_ = speak_story(desk, tmp_path)
-    read, tag, take_over = list[str](), book_desk.tag_chapter, JobsDesk.take_over
+    read, tag, take_over = list[str](), tag_chapter, JobsDesk.take_over
 
     def note_tag(text: str, *rest: Any) -> str:
         read.append("tags")
