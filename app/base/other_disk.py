@@ -219,7 +219,7 @@ def _is_it(found: Path, folder: Path, id_: str, is_known: Callable[[Path], bool]
         if not found.is_dir() or folder.parent.resolve().is_relative_to(real):
             return False
         mark = (found / MARK).read_text("utf-8") if (found / MARK).is_file() else ""
-        if mark and id_:
+        if id_:
             return mark == id_
         return not any((above / DATABASE).exists() for above in (*found.parents[:2], *real.parents[:2])) and is_known(found)
     return False

@@ -105,6 +105,9 @@ def test_a_folder_without_a_mark_is_known_by_its_files_and_a_wrong_one_is_taken_
     move(home.creations, disk / "Hearth/creations")
     (disk / "Hearth/creations" / other_disk.MARK).unlink()
     disk.rename(tmp_path / "F")
+    with pytest.raises(Trouble, match="there is nothing that was in"):
+        point_to(home.creations, tmp_path / "F", lambda _: True)  # as one was left there, and another's files may have the same names
+    other_disk.hidden(home.creations, other_disk.NOTE).unlink()  # as an earlier Hearth moved it
     wrong, theirs = tmp_path / "pics/creations", paths.home(tmp_path / "other").create()
     wrong.mkdir(parents=True)
     (theirs.root / other_disk.DATABASE).touch()

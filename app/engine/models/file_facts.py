@@ -58,8 +58,6 @@ _PRECISIONS: Final = {
     "U8": "packed",
 }
 _FEW_STEPS: Final = re.compile(r"turbo|lightning|distill|schnell|(?<![a-z])(hyper|lcm|dmd2?)(?![a-z])", re.IGNORECASE)
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-"""A word of a name; also where Civitai writes them together: chroma1HDFlash_v1."""
 _PREDICTS_V: Final = re.compile(r"(?:(?<![A-Za-z])v|V)[-_. ]?(?i:pred)")
 _ZERO_SNR: Final = re.compile(r"zt?snr", re.IGNORECASE)
 _WHOLE_STEPS: Final = re.compile(r"(?:(?<![A-Za-z])(?i:base)|(?<=[a-z])Base)(?![a-z])")
@@ -167,7 +165,13 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
 
 def says_few_steps(said: str, family: str) -> bool:
     own = FAMILIES[family].few_steps if family else None
-    return bool(_FEW_STEPS.search(said)) or (own is not None and own.word in map(str.lower, _WORD.findall(said)))
+    return bool(_FEW_STEPS.search(said)) or (own is not None and bool(_write_word(own.word).search(said)))
+
+
+def _write_word(word: str) -> re.Pattern[str]:
+    """A word of a name, also where it is written together with others or its version: chroma1HDFlash_v1, chroma-flashv2; no flashlight."""
+    begins = rf"(?i:(?<![a-z])|chroma|hd)(?i:{word})|(?<=[a-z]){word.title()}"
+    return re.compile(rf"(?:{begins})(?:[vV]?\d+)?(?![A-Za-z])")
 
 
 def _is_named_as_base(name: str, family: str) -> bool:
