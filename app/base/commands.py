@@ -35,7 +35,7 @@ WORDS: Final = {
     "-f -o -q",
     "voices": "list export import rename describe remove --home --json --model",
     "models": "list get remove where size found --home --json --pretend",
-    "disk": "list twice move back --home --json",
+    "disk": "list twice move here back --home --json",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
     "bench": "attention machines paint queue speech start voices --against --batch --deviation --dtype --each --frames --helpers --home --jobs --json "
     "--layers --measure --model --no-loading --no-memory --no-window --only --pictures --pretended --quantised --quick --quicker --rounds --rows "

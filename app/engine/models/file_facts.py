@@ -165,13 +165,7 @@ def describe(entries: Mapping[str, Entry], words: Mapping[str, str], name: str, 
 
 def says_few_steps(said: str, family: str) -> bool:
     own = FAMILIES[family].few_steps if family else None
-    return bool(_FEW_STEPS.search(said)) or (own is not None and bool(_write_word(own.word).search(said)))
-
-
-def _write_word(word: str) -> re.Pattern[str]:
-    """A word of a name, also where it is written together with others or its version: chroma1HDFlash_v1, chroma-flashv2; no flashlight."""
-    begins = rf"(?i:(?<![a-z])|chroma|hd)(?i:{word})|(?<=[a-z]){word.title()}"
-    return re.compile(rf"(?:{begins})(?:[vV]?\d+)?(?![A-Za-z])")
+    return bool(_FEW_STEPS.search(said)) or (own is not None and bool(own.named.search(said)))
 
 
 def _is_named_as_base(name: str, family: str) -> bool:

@@ -93,7 +93,7 @@ class Notifying:
     clock: Callable[[], float] = time.monotonic
     _ended: queue.SimpleQueue[tuple[str, Event]] = field(default_factory=queue.SimpleQueue)
     _begun_s: float | None = None
-    _pages: dict[str, float] = field(default_factory=dict)
+    pages: dict[str, float] = field(default_factory=dict)
     """Each page of the owner's was last there then."""
     _telling: list[threading.Thread] = field(default_factory=list)
 
@@ -125,15 +125,15 @@ class Notifying:
     def note_page(self, page: str = "") -> None:
         """Know that this page of the owner's is there, which tells by itself what ends."""
         now_s = self.clock()
-        self._pages = {each: asked_s for each, asked_s in self._pages.items() if now_s - asked_s <= LOOKS_S} | {page: now_s}
+        self.pages = {each: asked_s for each, asked_s in self.pages.items() if now_s - asked_s <= LOOKS_S} | {page: now_s}
 
     def note_left(self, page: str = "") -> None:
         """Know that this page of the owner's was closed; with "" that one of them was, and if another is there, it asks again soon."""
-        self._pages = {each: asked_s for each, asked_s in self._pages.items() if page and each != page}
+        self.pages = {each: asked_s for each, asked_s in self.pages.items() if page and each != page}
 
     @property
     def has_page(self) -> bool:
-        return any(self.clock() - asked_s <= LOOKS_S for asked_s in self._pages.values())
+        return any(self.clock() - asked_s <= LOOKS_S for asked_s in self.pages.values())
 
     def look(self) -> None:
         """If work has just ended: tell the system where no page does, and the phone if it was long."""

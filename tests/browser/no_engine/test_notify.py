@@ -73,12 +73,12 @@ def test_hearth_knows_whether_a_page_tells_and_whether_that_is_wished(page: Page
     expect(chime).to_have_attribute("aria-pressed", "true")
     chime.click()
     until(lambda: desk.settings.get("chime") is False)
-    desk.notifying._pages.clear()  # of tests before
+    desk.notifying.pages.clear()  # of tests before
     other = page.context.new_page()
     other.goto(page.url)
     other.wait_for_function("window.Hearth?.live.state")  # it tells only an owner's
-    until(lambda: len(desk.notifying._pages) == 2)
+    until(lambda: len(desk.notifying.pages) == 2)
     other.goto("about:blank")
-    until(lambda: len(desk.notifying._pages) == 1 and desk.notifying.has_page)
+    until(lambda: len(desk.notifying.pages) == 1 and desk.notifying.has_page)
     page.goto("about:blank")
     until(lambda: not desk.notifying.has_page)

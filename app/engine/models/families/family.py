@@ -4,6 +4,7 @@ A family is a file here that says what is its own, and a row in app/engine/model
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -54,9 +55,9 @@ class WholeSteps:
 
 @dataclass(frozen=True, slots=True)
 class FewSteps:
-    """How models of a family are set that need few steps, which their names alone say: by this word too, beside those of all families."""
+    """How models of a family are set that need few steps, which their names alone say: by this too, beside what says so in every family."""
 
-    word: str
+    named: re.Pattern[str]
     steps: int
     guidance: float
 
