@@ -350,6 +350,9 @@ def test_who_shares_a_browser_need_not_be_the_earlier_guest(desk: Desk) -> None:
         browser.post(door, data={"password": words, "name": "Ada"})
         asked = browser.get(f"{door}?other").text
         assert 'type="hidden" name="other"' in asked and "Ada" not in asked
+        german = browser.get(f"{door}?language=de&other", follow_redirects=True).text
+        assert "?language=ja&amp;other" in german and "Ada" not in german, "another language is no other wish"
+        browser.get(f"{door}?language=en")
         assert browser.get(f"{door}").text.count('value="Ada"') == 1, "asking alone changes nothing"
         assert 'type="hidden" name="other"' in browser.post(door, data={"password": "no", "name": "Ben", "other": ""}).text
         assert browser.post(door, data={"password": words, "name": "Ben", "other": ""}).status_code == 303

@@ -332,9 +332,8 @@ class LoginRequired:
             return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(token) else "/", 303))
         if WHO in request.query_params and self._is_guest(request):
             return render_page(request, None, 200, False, asks="name")
-        chosen = request.query_params.get("language", "")
+        chosen, other = request.query_params.get("language", ""), OTHER in request.query_params
         if chosen not in languages():
-            other = OTHER in request.query_params
             return render_page(
                 request,
                 None,
@@ -343,7 +342,7 @@ class LoginRequired:
                 "" if other else self._recall_name(request),
                 asks=self._choose_form(request, other),
             )
-        answer = RedirectResponse(LOGIN_PATH, 303)
+        answer = RedirectResponse(f"{LOGIN_PATH}?{OTHER}" if other else LOGIN_PATH, 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
         return answer
 
@@ -425,8 +424,9 @@ def render_page(
     def word(key: str, english: str) -> str:
         return html.escape(text(key, english, spoken))
 
+    still = f"&amp;{OTHER}" if asks == "other" else ""
     other = " ".join(
-        f'<a href="{LOGIN_PATH}?language={each}" lang="{named.tags[0]}">{named.name}</a>'
+        f'<a href="{LOGIN_PATH}?language={each}{still}" lang="{named.tags[0]}">{named.name}</a>'
         for each, named in languages().items()
         if each != spoken
     )
