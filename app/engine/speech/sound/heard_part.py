@@ -61,20 +61,12 @@ def choose_gains(
     heard: dict[int, float], known: Sequence[tuple[Segment, Loudness]], segment: Segment, done: bool, wanted_lufs: float | None
 ) -> dict[int, float]:
     """Add the gain of this segment's voice, by all that is known so far, to those with which voices were heard; none at all where too little is known
-    of it. Heard voices become no louder, and for a peak all become quieter, as in the joined file."""
-    gains = heard
-    if segment.voice not in heard:
-        others = [(each, loudness) for each, loudness in known if each.voice != segment.voice]
-        own_s = sum(loudness.seconds for each, loudness in known if each.voice == segment.voice)
-        if wanted_lufs is not None and not done and own_s < KNOWN_S:
-            return {}
-        before, after = join_sound.choose_gains(others, wanted_lufs), join_sound.choose_gains(known, wanted_lufs)
-        gains = {voice: gain * min(1.0, after[voice] / before[voice]) for voice, gain in heard.items() if voice in before}
-        gains[segment.voice] = after[segment.voice]
-    if wanted_lufs is None:
-        return gains
-    highest = max(gains.get(each.voice, 0.0) * loudness.peak * each.volume for each, loudness in known)
-    return {voice: gain * join_sound.lower_gain(1.0, highest) for voice, gain in gains.items()}
+    of it. Heard voices become no louder, but quieter where they turn out to be louder than they began, or for a peak, as in the joined file."""
+    own_s = sum(loudness.seconds for each, loudness in known if each.voice == segment.voice)
+    if segment.voice not in heard and wanted_lufs is not None and not done and own_s < KNOWN_S:
+        return {}
+    chosen = join_sound.choose_gains(known, wanted_lufs)
+    return {voice: min(gain, chosen.get(voice, gain)) for voice, gain in {segment.voice: chosen[segment.voice], **heard}.items()}
 
 
 def measure_file(file: Path) -> Loudness:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.heard_part import cut_next
+from app.engine.speech.sound.heard_part import choose_gains, cut_next
 from app.engine.speech.sound.join_sound import Segment
 
 RATE = 16_000
@@ -109,3 +109,16 @@ def test_each_voice_has_a_gain_of_its_own_and_one_for_all_it_says() -> None:
     assert join_sound.choose_gains([*said, measure(4, 1.0, 12.0)], 6.0)[4] == pytest.approx(loud[1] / 4, rel=0.02), (
         "also with a volume of its own"
     )
+
+
+def test_a_voice_that_begins_quietly_is_as_loud_as_wanted_later() -> None:
+    def measure(loud: float) -> tuple[Segment, join_sound.Loudness]:
+        return Segment(Path(), voice=1), join_sound.measure_loudness(part() * np.float32(loud), RATE)
+
+    known, gains = [measure(0.2)], dict[int, float]()
+    for each in (measure(1.0), measure(1.0), measure(0.1)):
+        before, gains = gains, choose_gains(gains, known, known[-1][0], True, -30.0)
+        assert gains[1] <= before.get(1, gains[1]), "it grows no louder on the way"
+        known.append(each)
+    assert gains == join_sound.choose_gains(known[:-1], -30.0)
+    assert choose_gains(gains, known, known[-1][0], True, -30.0) == gains
