@@ -35,11 +35,12 @@ _RAISED: Final = re.compile(rf"{RAISED}([^{LOWERED}]{{1,3}}){LOWERED}|([\u2070\u
 _NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\s*+(?=[^\W\d_]|[\"'(\u2018\u201c])")
 _LISTED: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|(\d{{1,4}}))[.)\]]*+\s++(?=[^\W\d_]|[\"'(\u2018\u201c])")
 _NOTES: Final = re.compile(
-    r"(?:end|foot)?notes?(?: and (?:references|sources))?|(?:anmerkung|endnote|fu(?:ß|ss)note)en|anmerkungen und quellen|notes? de (?:bas de page|fin)|notas?|"
-    r"note|(?:eind|voet)?noten|примечания|注释|注釋|註釋|尾注|脚注|注|註|注記|주석?|미주",
+    r"(?:(?:end|foot)?notes?(?: and (?:references|sources)| to [^.,;!?]{1,40})?|"
+    r"(?:anmerkung|endnote|fu(?:ß|ss)note)en(?: (?:und quellen|zu[mr]? [^.,;!?]{1,40}))?|"
+    r"notes? de (?:bas de page|fin)|notas?|note|(?:eind|voet)?noten|примечания|注释|注釋|註釋|尾注|脚注|注|註|注記|주석?|미주)\s?[.:：。]?",
     re.IGNORECASE,
 )
-NOTES_WITHIN: Final = 3
+NOTES_WITHIN: Final = 4
 """Notes begin so few lines below their heading; the chapter's may stand between."""
 _AFTER_SIGN: Final = frozenset(".,;:!?)]\u201d\u2019\"'\u2026\u00bb")
 """No blank goes before these where they follow a raised sign."""

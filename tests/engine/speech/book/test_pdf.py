@@ -156,6 +156,13 @@ def test_raised_figures_that_no_notes_at_the_end_count_with_stay(notes: list[str
         (["1. A sea."], 9, True),
         (["Anmerkungen", "1. A sea."], 11, True),
         (["NOTES", "One", "1. A sea."], 11, True),
+        (["NOTES", "One", "The Sea", "1. A sea."], 11, True),
+        (["NOTES", "One", "The Sea", "In Spring", "1. A sea."], 11, False),
+        (["Notes:", "1. A sea."], 11, True),
+        (["注：", "1. A sea."], 11, True),
+        (["Endnotes to Chapter 1", "1. A sea."], 11, True),
+        (["Anmerkungen zum Text", "1. A sea."], 11, True),
+        (["Notes to him, as all said", "1. A sea."], 11, False),
     ],
 )
 def test_one_raised_number_is_a_notes_where_more_than_a_list_says_so(notes: list[str], size: float, left_out: bool) -> None:
