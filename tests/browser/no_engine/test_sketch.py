@@ -566,3 +566,36 @@ def test_a_press_that_waits_for_a_picture_ends_with_it(
     page.click("#paint-go")
     until_seen(page, lambda: bool(begun))
     assert [bool(each.image) for each in begun] == [other]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "words"), [(404, "The picture far.png is no longer there"), (0, "Hearth did not respond")], ids=["gone", "no answer"]
+)
+def test_a_press_that_waits_starts_nothing_without_its_picture(
+    status: int, words: str, page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It painted from the words alone, or from the picture before, and told nothing of one that was gone."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    held = list[Route]()
+    page.route("**/hearth/creation/7", lambda route: held.append(route))
+    page.evaluate("() => { Hearth.startFrom({ id: 7, name: 'far.png', url: 'hearth/creation/7' }); }")
+    until_seen(page, lambda: bool(held))
+    page.click("#paint-go")
+    sending = page.locator(".h-force li", has_text="sending the picture").locator("visible=true")
+    expect(sending).to_be_visible()
+    page.click("#paint-go")
+    expect(sending).to_contain_text("then painting once more")
+    if status:
+        held[0].fulfill(status=status)
+    else:
+        held[0].abort()
+    expect(page.locator(".h-force").locator("visible=true").locator("li.wrong")).to_contain_text(words)
+    expect(sending).to_have_count(0)
+    pass_looks(page)
+    assert not begun
+    page.click("#paint-go")
+    until_seen(page, lambda: len(begun) == 1)

@@ -165,18 +165,26 @@ export function openStart(given, name, before = {}) {
   return reads;
 }
 
+// A press that waits for the picture starts nothing without it.
+/** @param {string} why */
+function refuse(why) {
+  stopReading();
+  inForce("paint", "refused", why);
+}
+
 /** @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} before @param {number} mine */
 async function read(given, name, before, mine) {
   let blob = null, opened, painted;
   try {
     blob = await given;
-    if (!blob || mine !== turn) return;
+    if (mine !== turn) return;
+    if (!blob) return refuse(t("sketch.gone", "The picture {name} is no longer there. Restore it or choose another one.", { name }));
     opened = await createImageBitmap(blob, { imageOrientation: "from-image" });
     const scale = Math.min(1, Math.sqrt(PIXELS_MOST / (opened.width * opened.height)), SIDE_MOST / Math.max(opened.width, opened.height));
     if (scale < 1) opened = await createImageBitmap(opened, { resizeWidth: Math.round(opened.width * scale), resizeHeight: Math.round(opened.height * scale), resizeQuality: "high" });
     painted = before.mask ? await createImageBitmap(before.mask).catch(() => null) : null;
   } catch {
-    if (mine === turn) inForce("paint", "refused", blob ? notOpened(blob, name) : t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again."));
+    if (mine === turn) refuse(blob ? notOpened(blob, name) : t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again."));
     return;
   }
   if (mine !== turn) return;
