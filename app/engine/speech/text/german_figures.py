@@ -125,7 +125,7 @@ def _word_half(found: re.Match[str]) -> str:
     if before:
         return f"{before} {'einer' if kind == 0 else 'einem'} halben "
     said = found.string[: found.start()].rstrip()
-    begins = not said or "\n" in found.string[len(said) : found.start()] or _ENDED.search(said[-8:])
+    begins = not said or found.string.count("\n", len(said), found.start()) > 1 or _ENDED.search(said[-8:])
     return ("eine halbe ", "ein halbes ", "ein halber " if begins else "einen halben ")[kind]
 
 
@@ -159,8 +159,9 @@ FRACTIONS: Final = {
 }
 BEFORE_PARTS: Final = (
     "der|aller|davon|Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?|Seiten?|"
-    "Millionen|Meilen?"
+    "Millionen|Meilen?|des|dieser|dieses|von|vom|mehr|weniger|(?:[mds]ein|ihr|unser|eur)e[rs]"
 )
+ABOUT: Final = ("[Ee]in 1", *(rf"{word} \d" for word in ("[Ee]twa", "[Rr]und", "[Kk]napp", "[Ff]ast")))
 _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
 _NOUN: Final = re.compile(r"[A-ZÄÖÜ][a-zäöüß]*")
@@ -181,7 +182,7 @@ _ENDED: Final = re.compile(
 """Ends a sentence, not a short form."""
 _HALF: Final = re.compile(
     r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"
-    rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?)"
+    rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?|alle)"
     r"(?P<adjective> (?:letzt|erst|nächst|vorig|zweit|dritt|ganz|gut|knapp|reichlich|voll|übrig)e[mnrs]?)?) {1,2})?+"
     r"1/2[ \u00a0](?=(?:(?P<feminine>Stunde|Minute|Sekunde|Woche|Seite|Million|Milliarde|Tasse|Flasche|Packung|Dose|Scheibe|Zwiebel|Zitrone|Umdrehung)|"
     r"(?P<neuter>Jahr(?:zehnt|hundert|tausend)?|Pfund|Kilo|Dutzend|Glas|Huhn|Brot)|Tag|Monat|Liter|Meter|Kilometer|Becher|(?:Tee|Ess)?[Ll]öffel)\b)",

@@ -61,6 +61,8 @@ class Language:
     """Before one of these, or a unit, a fraction is one all the same."""
     before_parts: str = ""
     """Fifths and what is smaller are fractions only before one of these, or a unit: else they may be marks, houses or issues."""
+    about: tuple[str, ...] = ()
+    """Or after one of these, which goes as far as the slash."""
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -143,12 +145,18 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
     def word_mixed(found: re.Match[str]) -> str:
         part, whole = row.fractions[found["part"]], found["whole"]
         said = row.mixed(row.cardinal(int(whole)), part) if whole else part
+        article, _, rest = said.partition(" ")
+        before = found.string[max(0, found.start() - len(article) - 3) : found.start()].lower().split()
+        if rest and before[-1:] == [article] and not whole and found["part"].startswith("1/"):
+            return rest  # "one" stands there already
         return f"{said[:-1]}a" if said.endswith(("medio", "meio", "mezzo")) and _FEMININE.match(found.string, found.end()) else said
 
     named = "|".join(re.escape(each) for pair in row.units.values() for each in pair)
     unmeasured = rf"(?![ \u00a0-]?(?:{units}|{named}|{row.measured})(?!\w))"
     measures = rf"(?=[ \u00a0-](?:{row.before_parts}|{named})(?!\w))"
-    alone = [f"{part}{measures if int(part.partition('/')[2]) > 4 else ''}" for part in row.fractions]
+    small = [part for part in row.fractions if int(part.partition("/")[2]) > 4]
+    after = {part: "|".join((measures, *(rf"(?<=\b{each}{part[part.index('/') :]})" for each in row.about))) for part in small}
+    alone = [f"{part}(?:{after.get(part, '')})" for part in row.fractions]
     begin, end = r"(?<![\w./])(?<!\d )(?:(?P<whole>\d{1,6})[ \u00a0])?(?P<part>", r")(?![\w/])"
     amount = f"{begin}{'|'.join(row.fractions)}{end}"
     return (
@@ -375,7 +383,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
          "Dr.": "Doktor", "Prof.": "Professor", "Nr.": "Nummer", "Hr.": "Herr", "vgl.": "vergleiche", "inkl.": "inklusive"},
         {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
-        fractions=german_figures.FRACTIONS, before_parts=german_figures.BEFORE_PARTS,
+        fractions=german_figures.FRACTIONS, before_parts=german_figures.BEFORE_PARTS, about=german_figures.ABOUT,
         mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
         counted=f"Seite|S\\.|Kapitel|Kap\\.|Bd\\.|Szene|Folge|Lektion|CD|(?:Blatt|Teil|Band|Buch|Akt|Abschnitt|Folie|Schritt|Stufe){AT_THE_END}",
         several=f"Seiten|Folgen|Szenen|(?:Teile|Bände|Akte){AT_THE_END}", of="von",

@@ -59,6 +59,12 @@ def test_numbers(language: str) -> None:
          "halben Liter, dieses halbe Jahr, unser halber Liter, im letzten halben Jahr"),
         ("de", "1/2 Liter Milch steht da. 1/2 Liter fehlt, nimm ca. 1/2 Liter", "ein halber Liter Milch steht da. ein halber Liter fehlt, nimm circa einen "
          "halben Liter"),
+        ("de", "1/5 des Gehalts, 1/6 vom Kuchen, 1/5 von allen, 2/5 seiner Leute, 1/8 ihres Gelds, 1/5 mehr", "ein Fünftel des Gehalts, "
+         "ein Sechstel vom Kuchen, ein Fünftel von allen, zwei Fünftel seiner Leute, ein Achtel ihres Gelds, ein Fünftel mehr"),
+        ("de", "Ein 1/5, etwa 2/5, fast 1/10, ein 1/4, ein 1/8 kg, ein 8/10, kein 1/5", "Ein Fünftel, etwa zwei Fünftel, fast ein Zehntel, ein Viertel, "
+         "ein Achtel Kilogramm, ein acht/zehn, kein eins/fünf"),
+        ("de", "Er trank\n1/2 Liter Milch, alle 1/2 Stunde\n\n1/2 Liter", "Er trank einen halben Liter Milch, alle halbe Stunde ein halber Liter"),
+        ("fr", "un 1/4, un ¼, brun ¼", "un quart, un quart, brun un quart"), ("es", "medio 1/2", "medio medio"),
         ("fr", "1 h, 1/2", "une heure, un demi"), ("it", "1 h", "un'ora"),
         ("fr", "2024-05-03", "trois mai deux mille vingt-quatre"), ("es", "1 h y 1 £", "una hora y una libra"), ("pt", "1 h", "uma hora"),
         ("de", "31.12.2024: -3 °C, 12,5 %", "einunddreißigster Dezember zweitausendvierundzwanzig: minus drei Grad Celsius, zwölf Komma fünf Prozent"),
