@@ -31,7 +31,9 @@ VERSIONS = "versions"  # the folder of the releases, each in one of its name
 CODE_VARIABLE = "HEARTH_CODE"
 """An environment runs the code that this variable names instead of its own: that of a release while it is tested."""
 # What a note of the way back says of a place; `leads` is for one that still leads back, behind an update that has only begun.
-WAY = {"slot": "[ab]", "commit": "[0-9a-f]*", "version": r"(\w[\w.+-]*)?", "leads": "back"}
+WAY = {
+    "slot": re.compile("[ab]"), "commit": re.compile("[0-9a-f]*"), "version": re.compile(r"(\w[\w.+-]*)?"), "leads": re.compile("back"),
+}  # fmt: skip
 # Longest path of a folder on Windows without long paths; longest path inside a slot.
 LONGEST, DEEPEST = 247, 183
 
@@ -246,7 +248,7 @@ def read_ways(folder: Path) -> list[dict[str, str]]:
 def _read_way(said: object) -> dict[str, str]:
     """Return one place of a note; {} where it is damaged: no start may fail by it, or take what it says for a path."""
     way = {name: said[name] for name in WAY if name in said} if isinstance(said, dict) else {}
-    fits = "slot" in way and all(isinstance(value, str) and re.fullmatch(WAY[name], value) for name, value in way.items())
+    fits = "slot" in way and all(isinstance(value, str) and WAY[name].fullmatch(value) for name, value in way.items())
     return way if fits else {}
 
 

@@ -18,6 +18,7 @@ _ODD: Final = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
 
 _BEFORE: Final = "in|an|auf|aus|bei|mit|nach|seit|von|zu|vor|hinter|neben|über|unter|zwischen|während|wegen|trotz|gegenüber"
 OWN: Final = "(?:[mds]ein|ihr|unser|kein|ein)"
+_OWN_ALONE: Final = re.compile(OWN)
 ARTICLES: Final = rf"d(?:er|ie|as|en|em|es)|am|im|[vz]om|ab|seit|zum|zur|beim|bis|{OWN}(?:e[mnrs]?)|(?:dies|jed|welch)e[mnrs]?|alle[nr]?"
 STARTERS: Final = words(
     "Der Die Das Er Sie Es Wir Ich Ihr Du Man Dann Da Und Aber Doch Als Wenn Weil Nun So In Im Am Auf Ein Eine Was Wer Wie Jetzt Niemand "
@@ -131,7 +132,7 @@ def _word_half(found: re.Match[str]) -> str:
 
 def _end_half(article: str, kind: int) -> str:
     """Return how "halb" ends after an article: the half litre, in the half hour."""
-    if re.fullmatch(OWN, article):
+    if _OWN_ALONE.fullmatch(article):
         return ("e", "es", "er")[kind]
     nominative = article == "das" or (article in ("dieses", "jedes", "welches") and kind == 1) or (article.endswith("er") and kind == 2)
     return "e" if nominative or article.endswith("e") else "en"
