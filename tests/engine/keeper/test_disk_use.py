@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.base.other_disk import MARK, move
+from app.base.other_disk import MARK, NOTE, hidden, move
 from app.base.paths import Home, home
 from app.base.sentence import say
 from app.base.trouble import Trouble
@@ -161,6 +161,7 @@ def test_what_an_earlier_move_left_is_known_by_the_shelfs_list_or_as_models(tmp_
         move(folder, tmp_path / "E/Hearth" / folder.name)
         assert MARK not in [path.name for path, _ in disk_use._list_files(folder)], "which came now, and is no file of theirs"
         (tmp_path / "E/Hearth" / folder.name / MARK).unlink()
+        hidden(folder, NOTE).unlink()
     (tmp_path / "E").rename(tmp_path / "F")
     for name, file in (("creations", "holiday.jpg"), ("loras", "b.safetensors")):
         (tmp_path / "others" / name).mkdir(parents=True)
