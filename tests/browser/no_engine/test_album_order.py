@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
@@ -15,12 +16,17 @@ pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
 
 
-def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opened: tuple[Desk, str]) -> None:
-    desk = opened[0]
-    made = [keep_creation(desk, PictureRequest(f"page {each}"), f"page {each}.png") for each in (1, 2, 3)]
-    desk.keeper.gallery.put(made, desk.keeper.gallery.make_album("Comic"))
+def open_album(page: Page, desk: Desk, name: str, word: str) -> list[Creation]:
+    """An album of three pictures, looked into."""
+    made = [keep_creation(desk, PictureRequest(f"{word} {each}"), f"{word} {each}.png") for each in (1, 2, 3)]
+    desk.keeper.gallery.put(made, desk.keeper.gallery.make_album(name))
     go(page, "shelf")
-    page.get_by_role("combobox", name="Album", exact=True).select_option(label="Comic (3)")
+    page.get_by_role("combobox", name="Album", exact=True).select_option(label=f"{name} (3)")
+    return made
+
+
+def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opened: tuple[Desk, str]) -> None:
+    made = open_album(page, opened[0], "Comic", "page")
     words = page.locator("#h-shelf .h-creation .h-words")
     expect(words).to_have_text(["page 3", "page 2", "page 1"])
     page.get_by_role("button", name="Own order").click()
@@ -46,11 +52,7 @@ def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opene
 @pytest.mark.slow
 def test_what_is_typed_or_selected_on_a_card_moves_nothing(page: Page, opened: tuple[Desk, str]) -> None:
     """Option with an arrow goes on by a word on a Mac, and a press on the words selects them."""
-    desk = opened[0]
-    made = [keep_creation(desk, PictureRequest(f"sheet {each}"), f"sheet {each}.png") for each in (1, 2, 3)]
-    desk.keeper.gallery.put(made, desk.keeper.gallery.make_album("Sheets"))
-    go(page, "shelf")
-    page.get_by_role("combobox", name="Album", exact=True).select_option(label="Sheets (3)")
+    open_album(page, opened[0], "Sheets", "sheet")
     page.get_by_role("button", name="Own order").click()
     cards, words = page.locator("#h-shelf .h-creation"), page.locator("#h-shelf .h-creation .h-words")
     expect(words).to_have_text(["sheet 1", "sheet 2", "sheet 3"])

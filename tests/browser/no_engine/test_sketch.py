@@ -52,6 +52,16 @@ def open_picture(page: Page, folder: Path) -> Locator:
     return sheet
 
 
+def note_begun(page: Page, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[PictureRequest]:
+    """All that Paint begins from now on, while a start picture is chosen."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(desk.jobs), "begin", lambda self, request, person: begun.append(request))
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    unfold(page, "Start from a picture")
+    return begun
+
+
 def press(page: Page, name: str) -> None:
     page.locator("#h-sketch").get_by_role("button", name=name, exact=True).click()
 
@@ -240,11 +250,7 @@ def test_what_is_read_and_sent_is_told_at_once_and_a_second_press_counts(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A phone reads a photo for a second or more: a press of Paint meanwhile painted without it, and one while it was sent was lost."""
-    begun = list[PictureRequest]()
-    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
-    go(page, "paint")
-    page.fill("#paint-prompt textarea", "a boat")
-    unfold(page, "Start from a picture")
+    begun = note_begun(page, opened[0], monkeypatch)
     Image.new("RGB", SIZE, "teal").save(tmp_path / "photo.png")
     page.evaluate(GATE)
     held = list[Route]()
@@ -541,11 +547,7 @@ def test_a_press_that_waits_for_a_picture_ends_with_it(
     other: bool, page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waited for good, and every later press counted as one more."""
-    begun = list[PictureRequest]()
-    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
-    go(page, "paint")
-    page.fill("#paint-prompt textarea", "a boat")
-    unfold(page, "Start from a picture")
+    begun = note_begun(page, opened[0], monkeypatch)
     for name, width in (("slow.png", 90), ("quick.png", 40)):
         Image.new("RGB", (width, 64), "teal").save(tmp_path / name)
     page.evaluate(SLOW.replace("SLOW_SIZE", str((tmp_path / "slow.png").stat().st_size)))
