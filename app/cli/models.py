@@ -23,7 +23,7 @@ from app.engine.models import catalog, on_disk
 from app.engine.models.catalog import BY_ID
 from app.engine.models.chosen import read_choice, read_chunk
 from app.engine.models.downloads import Downloads, Status
-from app.engine.models.fit import FITS, Offer, make_offer
+from app.engine.models.fit import FITS, Offer, explain_size, make_offer
 from app.engine.models.found import Finder
 from app.engine.models.model import Model
 from app.engine.models.planned import Setup
@@ -161,7 +161,7 @@ def format_offer(found: Offer) -> list[str]:
     words: list[str | Sentence] = [model.words, FITS[fit.fit], state, model.credit or model.licence]
     if model.gated:
         words.append(say("models.gated", "accept its terms on the hub first"))
-    indented = [fit.sentence, *(cure.sentence for cure in fit.cures)]
+    indented = [fit.sentence, *filter(None, [explain_size(found)]), *(cure.sentence for cure in fit.cures)]
     return [
         f"{clean_words(model.id):<{COLUMN}} {in_terminal(tuple(words))}",
         *(f"{'':<{COLUMN}} {in_terminal(sentence)}" for sentence in indented),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from app.base.paths import Home
-from app.base.sentence import say
+from app.base.sentence import Sentence, say
 from app.compat.planning.types import Quantised
 from app.engine.jobs.request import REQUESTS, PictureRequest
 from app.engine.models import on_disk
@@ -16,6 +17,7 @@ from app.engine.models.model import Model, list_sources
 from app.engine.models.planned import Setup
 
 FITS: Final = {"fits": say("fit.fits", "fits"), "tight": say("fit.tight", "tight"), "no": say("fit.no", "too large")}
+_BITS: Final = re.compile(r"-Q(\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,19 @@ def estimate_download_bytes(model: Model, quantised: Quantised) -> int:
     if any(each.instead_of for each in model.companions if each.when in (None, quantised)):
         total -= sum(part.parameters * 2 for part in model.parts if part.role == "denoiser")
     return total
+
+
+def explain_size(offer: Offer) -> Sentence | None:
+    """Say why the download is smaller than at other times: its plan takes a file in fewer bits in the denoiser's place."""
+    smaller = (each for each in offer.model.companions if each.instead_of and each.when == offer.quantised)
+    named = next((found for each in smaller if (found := _BITS.search(each.source.files[0]))), None)
+    if named is None or offer.here:
+        return None
+    return say(
+        "fit.in-bits",
+        "In {bits} bits, as planned for the memory that is free now: unquantised weights are a larger download.",
+        bits=int(named[1]),
+    )
 
 
 def forecast_recommended(setup: Setup, model: Model) -> Forecast:

@@ -725,6 +725,7 @@ interface ModelsView {
 interface OfferView {
   title: string;
   bytes: number;
+  because: string;
   licence: string;
   seconds: number;
   measured: boolean;

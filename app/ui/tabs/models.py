@@ -18,7 +18,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.keeper.disk_room import read_free_bytes
 from app.engine.models import catalog, hub_child, hub_token, on_disk
 from app.engine.models.downloads import Status
-from app.engine.models.fit import FITS
+from app.engine.models.fit import FITS, explain_size
 from app.engine.models.forecast import Forecast
 from app.engine.models.found import Found, Kept
 from app.engine.models.model import Model, list_sources
@@ -185,7 +185,7 @@ def models_view(desk: Desk, spoken: Language) -> ModelsView:
 def model_view(desk: Desk, model: Model, spoken: Language) -> ModelView:
     found = desk.machine.offer(model)
     fit, local = found.forecast, bool(model.path) and not model.starter
-    facts = [translate(each, spoken) for each in (model.note, model.credit) if each]
+    facts = [translate(each, spoken) for each in (model.note, model.credit, explain_size(found)) if each]
     if found.here and (seconds := _estimate_picture(desk, model, fit)) is not None:
         words = say("models.picture-time", "A picture takes about {time} here, based on earlier runs.", time=word_duration(seconds))
         facts.append(translate(words, spoken))
@@ -228,9 +228,11 @@ def offer_view(desk: Desk, model: Model, spoken: Language) -> OfferView:
     """Return what a person asks before a download: how much, under which licence, how long, and what keeps it from coming now."""
     offer, rate, trouble = desk.machine.offer(model), desk.downloads.line_rate, desk.downloads.check_line()
     beside = (each.licence for each in model.companions if each.when in (None, offer.quantised))
+    size = explain_size(offer)
     return {
         "title": translate(model.words, spoken),
         "bytes": offer.download_bytes,
+        "because": translate(size, spoken) if size is not None else "",
         "licence": translate(tuple(each for each in dict.fromkeys((model.licence, *beside)) if each), spoken),
         "seconds": offer.download_bytes / (rate or LINE_BYTES_PER_S),
         "measured": rate is not None,

@@ -102,6 +102,25 @@ def test_the_list_says_what_fits_and_why(page: TestClient, person: dict[str, Per
     assert rows["flux1-schnell"]["gate"].endswith("black-forest-labs/FLUX.1-schnell") and not rows["sdxl"]["gate"]
 
 
+def test_a_smaller_download_says_that_it_is_in_fewer_bits(
+    page: TestClient, person: dict[str, Person], desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """16 GB at one time and 10.8 at another, as memory is free, looked like a fault."""
+
+    def look() -> tuple[int, bool, bool]:
+        row = next(each for each in page.get("/hearth/models").json()["models"] if each["id"] == "flux2-klein")
+        offer = page.get("/hearth/offer", params={"model": "flux2-klein"}).json()
+        assert offer["bytes"] == row["download"]
+        return row["download"], any(fact.startswith("In 4 bits,") for fact in row["facts"]), offer["because"].startswith("In 4 bits,")
+
+    small, *told = look()
+    assert told == [True, True]
+    roomy: Any = lambda choice: Setup(desk.keeper.home, machine("m3-max-64gb"), choice)  # noqa: E731
+    monkeypatch.setattr(desk.keeper, "read_setup", roomy)
+    large, *told = look()
+    assert told == [False, False] and large > small
+
+
 @pytest.mark.slow
 def test_a_download_is_offered_with_its_facts(page: TestClient, person: dict[str, Person], desk: Desk) -> None:
     offer = page.get("/hearth/offer", params={"model": "dia-1.6b"}).json()

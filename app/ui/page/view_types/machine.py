@@ -51,6 +51,7 @@ class ModelsView(TypedDict):
 class OfferView(TypedDict):
     title: str
     bytes: int
+    because: str
     licence: str
     seconds: float
     measured: bool

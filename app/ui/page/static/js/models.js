@@ -36,13 +36,13 @@ const act = async (name, value = "", form = null) => {
 // Ask where the person is: how much, under which licence, how long, and whether anything can come now.
 /** @param {string} id */
 async function agreed(id) {
-  const mine = ++presses, { title, bytes, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
+  const mine = ++presses, { title, bytes, because, licence, seconds, measured, trouble } = await ask(`hearth/offer?model=${encodeURIComponent(id)}`);
   if (mine !== presses) return false; // the second press asks
   const span = { time: time(seconds) };
   const long = measured ? t("models.on-line", "about {time} on this line", span) : t("models.at-50", "about {time} at 50 Mbit/s", span);
   const facts = t("models.offer", "Download {title}? Size: {size}, {long}.", { title, size: size(bytes), long });
   const terms = licence && t("models.under", "Licence: {licence}.", { licence });
-  return sure(sentences([facts, terms, trouble]), t("models.get", "Download"), "h-go-on");
+  return sure(sentences([facts, because, terms, trouble]), t("models.get", "Download"), "h-go-on");
 }
 /** @param {string} id */
 const got = async (id) => (await agreed(id)) && act("get", id);
