@@ -394,11 +394,30 @@ def test_who_comes_by_the_code_is_asked_for_a_name_once(desk: Desk, entrances: l
                 assert 'name="who"' in asked and 'name="password"' not in asked
                 assert phone.post(f"{address}hearth/login", data=answer).url.path == "/"
                 assert sharing.view()["guests"][-1]["name"] == name
-                assert phone.get(entrances[-1]).url.path == "/", "once"
+                assert "What are you called?" not in phone.get(entrances[-1]).text, "once"
+                assert phone.post(f"{address}hearth/login", data={"who": "again"}).url.path == "/"
                 assert sharing.view()["guests"][-1]["name"] == name
         with patient_http.Client() as stranger:
             assert stranger.post(f"{address}hearth/login", data={"who": "name", "name": "Eve"}).status_code == 401
             assert 'name="password"' in stranger.get(f"{address}hearth/login?who").text
+
+
+def test_the_code_says_whom_a_browser_keeps_and_lets_in_another(desk: Desk, entrances: list[str]) -> None:
+    """In a browser that several use, whoever scanned the code was the earlier guest without a word, with their shelf."""
+    with shared(desk) as (address, words, sharing), patient_http.Client(follow_redirects=True) as browser:
+        door = f"{address}hearth/login"
+        assert browser.post(door, data={"password": words, "name": "עדה"}).url.path == "/"
+        (ada,) = sharing.view()["guests"]
+        asked = browser.get(entrances[-1]).text
+        assert "In this browser you are <bdi>עדה</bdi>." in asked and "I am someone else" in asked
+        assert browser.post(door, data={"who": "again"}).url.path == "/"
+        assert [each["id"] for each in sharing.view()["guests"]] == [ada["id"]]
+        browser.get(entrances[-1])
+        assert "What are you called?" in browser.post(door, data={"who": "other"}).text
+        assert browser.post(door, data={"who": "name", "name": "Ben"}).url.path == "/"
+        (ben,) = sharing.view()["guests"]
+        assert ben["name"] == "Ben" and ben["id"] != ada["id"]
+        assert "In this browser you are <bdi>Ben</bdi>." in browser.get(entrances[-1]).text
 
 
 def test_who_is_sent_away_for_good_needs_the_new_password(desk: Desk, entrances: list[str]) -> None:

@@ -57,6 +57,8 @@ OTHER: Final = "other"
 """The form has it from one who says that they are not the guest whom this browser keeps."""
 WHO: Final = "who"
 """The form asks a guest who is in already for their name alone, as one who came by the QR code was asked nothing."""
+AGAIN: Final = "again"
+"""So the form asks one who came by the QR code whether they are the guest whom this browser keeps."""
 TICKET_S: Final = 60.0
 """So long a QR code shows the same ticket, which lets in for twice as long: a photo of the screen is soon worth nothing."""
 LOGINS_MOST: Final = 40
@@ -203,6 +205,12 @@ class Logins:
         self.by_token[digest_token(token)] = Login(person, name, now_s, now_s)
         return token
 
+    def enter_as_other(self, token: str, address: str) -> str:
+        """Return a new guest's token for that of the guest whom their browser kept."""
+        with self.lock:
+            self.by_token.pop(digest_token(token), None)
+            return self._enter(self.find_household(address), None, self.clock(), "")
+
     def give_name(self, token: str, nickname: str) -> None:
         """Call a guest so; "" for one who would not say."""
         key = digest_token(token)
@@ -329,9 +337,13 @@ class LoginRequired:
             return await self._answer_login(request)
         ticket = request.query_params.get(TICKET, "")
         if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope), request.cookies.get(VISITOR, ""))):
-            return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(token) else "/", 303))
+            again = f"={AGAIN}" if self._find_known(request) else ""
+            asks = bool(again) or self._is_unasked(token)
+            return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}{again}" if asks else "/", 303))
         if WHO in request.query_params and self._is_guest(request):
-            return render_page(request, None, 200, False, asks="name")
+            login = self._logins.find_login(request.cookies[COOKIES[False]])
+            again = AGAIN if request.query_params[WHO] == AGAIN else ""
+            return render_page(request, None, 200, False, (login and login.nickname) or "", asks="again" if again else "name")
         chosen, other = request.query_params.get("language", ""), OTHER in request.query_params
         if chosen not in languages():
             return render_page(
@@ -356,6 +368,11 @@ class LoginRequired:
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).items()}
         if WHO in given and self._is_guest(request):
             own = request.cookies[COOKIES[False]]
+            if given[WHO] == OTHER:
+                token = self._logins.enter_as_other(own, self._find_address(request.scope))
+                return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}", 303))
+            if given[WHO] == AGAIN:
+                return RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(own) else "/", 303)
             self._logins.give_name(own, given.get("name", "") if given[WHO] == "name" else "")
             await self._keep_name(own)
             return RedirectResponse("/", 303)
@@ -410,8 +427,9 @@ class LoginRequired:
         return login is not None and login.nickname is None and self._logins.guests is not None
 
 
-Asks = Literal["all", "known", "other", "name"]
-"""What the form asks: of a guest whom the browser keeps, of one who is not that guest, and of one who is in already their name alone."""
+Asks = Literal["all", "known", "other", "name", "again"]
+"""What the form asks: of a guest whom the browser keeps, of one who is not that guest, and of one who is in already their name alone, or whether
+they are whom the browser keeps."""
 
 
 def render_page(
@@ -449,7 +467,13 @@ def render_page(
         secret = f"""{name}<button name="{WHO}" value="name">{word("login.go-on", "Continue")}</button>
 <button name="{WHO}" value="skip" class="skip">{word("login.skip", "Skip")}</button>"""
         other = ""
-    script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks != "name" else ""
+    if asks == "again":
+        kept = word("login.again", "In this browser you are {name}.") if nickname else word("login.again-nameless", "You were here before.")
+        greeting = kept.replace("{name}", f"<bdi>{html.escape(nickname)}</bdi>")
+        secret = f"""<button name="{WHO}" value="{AGAIN}">{word("login.go-on", "Continue")}</button>
+<button name="{WHO}" value="{OTHER}" class="skip">{word("login.other", "I am someone else")}</button>"""
+        other = ""
+    script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks not in ("name", "again") else ""
     body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
 <meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
 </head><body><main><h1>Hearth</h1><p>{greeting}</p>{alert}
