@@ -105,6 +105,11 @@ def shorten_list(names: Sequence[str], most: int) -> tuple[str, ...]:
     return (*names[:most], "…") if len(names) > most else tuple(names)
 
 
+def set_apart(name: str) -> str:
+    """Set a person's name apart for `fill`: one that is written from the right would turn the words around it. words.js has it for the page."""
+    return f"\u2068{name}\u2069"
+
+
 def say(key: str, english: str, /, **values: Value) -> Sentence:
     """Key and template are always written as literals, so that a test can collect them and ask for their translations."""
     return Sentence(key, english, tuple(values.items()))

@@ -83,7 +83,7 @@ def test_a_share_from_beginning_to_end(desk: Desk) -> None:
         assert desk.keeper.journal.list_waiting()[-1].owner == sharing.view()["guests"][0]["id"]
         assert ada.get("/hearth/live").json()["strip"]["doing"] == "your job is number 1 in the queue"
         (waiting,) = live_view.owner_view(desk, OWNER, "en", with_charts=False)["queue"]
-        assert waiting["facts"].startswith("by Ada · ") and "Ada" not in ada.get("/hearth/live").text
+        assert waiting["facts"].startswith("by \u2068Ada\u2069 · ") and "Ada" not in ada.get("/hearth/live").text
         desk.keeper.status.set(job=waiting["id"])
         assert live_view.owner_view(desk, OWNER, "en", with_charts=False)["strip"]["guest_name"] == "Ada"
         desk.keeper.status.set(job="")

@@ -13,7 +13,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from app.base.sentence import Sentence, say, say_to_all
+from app.base.sentence import Sentence, fill, say, say_to_all, set_apart
 from app.base.trouble import QueueFull, Trouble
 from app.compat.planning.types import Choice
 from app.engine.jobs.creation import Creation
@@ -37,7 +37,7 @@ from app.engine.speech.text.script import ParsedScript
 from app.engine.speech.text.script_edits import find_places
 from app.engine.speech.text.turns import ScriptPart
 from app.ui.page import views
-from app.ui.page.translate import Language, text, translate
+from app.ui.page.translate import Language, text
 from app.ui.page.view_types.live import QueueView
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import SAVED, check_turn, grant_request, read_allowance
@@ -525,7 +525,7 @@ class JobsDesk:
         if not is_guest(owner):
             return ""
         if name := self.find_nickname(owner):
-            return translate(say("guest.by", "by {name}", name=name), spoken)
+            return fill(text("guest.by", "by {name}", spoken), {"name": set_apart(name)})
         return text("shelf.guest", "by a guest", spoken)
 
     def queue_actions(self, person: Person) -> dict[str, Callable[[str], None]]:

@@ -4,7 +4,7 @@ import { area, ask, live, post, redraw, soon } from "./hearth.js";
 import { copyReport } from "./machine.js";
 import { drawScript } from "./player.js";
 import { sure } from "./sure.js";
-import { t } from "./words.js";
+import { apart, t } from "./words.js";
 
 /** @param {string} job @param {string} what */
 const act = (job, what) => post(`hearth/queue/${job}/${what}`);
@@ -39,7 +39,7 @@ area("#h-strip", (element, { strip }) => {
   button.hidden = !strip.of_guest;
   button.dataset.job = strip.job ?? "";
   const name = strip.guest_name;
-  text(button, name ? t("strip.stop-named", "Stop the job of {name}", { name }) : t("strip.stop-guest", "Stop the guest's job"));
+  text(button, name ? t("strip.stop-named", "Stop the job of {name}", { name: apart(name) }) : t("strip.stop-guest", "Stop the guest's job"));
   button.title = button.textContent; // a long name is cut off
 });
 

@@ -3,7 +3,7 @@ import { copies, named } from "./copies.js";
 import { el, list, makeButton, open, text } from "./elements.js";
 import { area, ask, post } from "./hearth.js";
 import { decide } from "./sure.js";
-import { sentences, t, time } from "./words.js";
+import { apart, sentences, t, time } from "./words.js";
 
 const LOOK_MS = 3000;
 const limits = () => [
@@ -152,7 +152,7 @@ function draw(view) {
     text(row.querySelector("b"), name);
     named(row.querySelector("button"), t("share.away", "Remove"), name);
     row.querySelector("button").addEventListener("click", async () => {
-      const question = t("share.away-sure", "{name} is logged out, and their jobs stop. Whoever knows the password can come in again; with another password only the others in this list stay in. If this guest is in it twice, remove both.", { name });
+      const question = t("share.away-sure", "{name} is logged out, and their jobs stop. Whoever knows the password can come in again; with another password only the others in this list stay in. If this guest is in it twice, remove both.", { name: apart(name) });
       const chosen = await decide(question, [[t("share.away", "Remove"), "h-danger"], [t("share.away-for-good", "Remove and change the password"), "h-danger"]]);
       if (chosen >= 0) act("send-away", { id: each.id, for_good: chosen === 1 });
     });

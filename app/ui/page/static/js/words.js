@@ -24,6 +24,10 @@ export const gb = (bytes) => decimal(bytes / 2 ** 30, bytes < 10 * 2 ** 30 ? 1 :
 /** @param {string} keys */
 export const nameKeys = (keys) => (/Mac|iP/.test(navigator.platform) ? keys.replaceAll("Ctrl", "\u2318").replaceAll("Alt", "\u2325") : keys.replaceAll("Ctrl", t("key.ctrl", "Ctrl")));
 
+// A person's name within a sentence: one that is written from the right would turn the words around it. Python has it in app/base/sentence.py.
+/** @param {string} name */
+export const apart = (name) => `\u2068${name}\u2069`;
+
 // Sentences one after the other: Chinese ones stand without a space, as in app/base/sentence.py.
 /** @param {any[]} all @returns {string} */
 export const sentences = (all) => all.filter(Boolean).reduce((text, each) => text + (!text || new RegExp(`${CHINESE}$`).test(text) ? "" : " ") + each, "");
