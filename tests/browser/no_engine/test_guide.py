@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Beside
-from tests.support.window import asked_by, await_stored, drop, go, needs_chromium, unfold
+from tests.support.window import asked_by, await_stored, drop, go, needs_chromium, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -83,3 +83,38 @@ def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], mo
     chip.get_by_role("button").click()
     expect(chip).to_have_count(0)
     assert asked_by(page, "#paint-go", opened[0], monkeypatch).reference is None
+
+
+@pytest.mark.parametrize(("call", "place"), [("guideBy", GUIDE), pytest.param("likeIt", REFERENCE, marks=pytest.mark.slow)])
+def test_a_result_that_comes_slowly_or_not_at_all_is_told(
+    call: str, place: Beside, page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing was seen while it came, Paint began without it, and one that was gone stayed away without a word."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
+    monkeypatch.setattr(Beside, "list_fitting", lambda self, *_: [CONTROL if self is GUIDE else ADAPTER] if self is place else [])
+    page.reload()  # a model to read it with is chosen as the page comes
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    Image.new("RGB", (90, 60), "teal").save(tmp_path / "far.png")
+    held = list[Route]()
+    page.route("**/hearth/creation/7", lambda route: held.append(route))
+    chips = page.locator(".h-force").locator("visible=true").locator("li")
+    for answer in ("gone", "silent", "there"):
+        page.evaluate(f"() => {{ Hearth.{call}({{ id: 7, name: 'far.png', url: 'hearth/creation/7' }}); }}")
+        until_seen(page, lambda: bool(held))
+        expect(chips.first).to_have_text(re.compile("^reading far.png…"))
+        page.click("#paint-go")
+        expect(chips.filter(has_text="sending the picture")).to_be_visible()
+        if answer == "gone":
+            held.pop().fulfill(status=404)
+        elif answer == "silent":
+            held.pop().abort()
+        else:
+            held.pop().fulfill(path=tmp_path / "far.png")
+        if answer != "there":
+            expect(chips.filter(has_text="far.png is no longer there" if answer == "gone" else "Hearth did not respond")).to_be_visible()
+            expect(chips.filter(has_text="sending")).to_have_count(0)
+            assert not begun, "nothing starts without it"
+    until_seen(page, lambda: len(begun) == 1)
+    assert begun[0].guide if place is GUIDE else begun[0].reference

@@ -5,7 +5,7 @@ import { guide, reference } from "./guide.js";
 import { readLoras } from "./loras.js";
 import { start } from "./picture.js";
 import { offerWords, rememberWords } from "./rewrite.js";
-import { closeStart, openStart, stopReading } from "./sketch.js";
+import { closeStart, openStart, startReading } from "./sketch.js";
 import { inForce, told } from "./told.js";
 import { t } from "./words.js";
 
@@ -70,11 +70,13 @@ const bare = (lora) => lora.name.split(/[/\\]/).pop();
 /** @param {{ path: string, orig_name?: string }[]} files */
 const names = (files) => files.map((each) => each.orig_name ?? each.path.split(/[/\\]/).pop()).join(t("word.comma", ", "));
 
-/** @typedef {{ words: string, picture?: string, look?: string, label?: string, call?: string, run?: () => unknown }} Chip */
+/** @typedef {{ what?: string, words: string, picture?: string, look?: string, label?: string, call?: string, run?: () => unknown }} Chip */
 /** @type {Record<string, (value: any, tab: StartTab) => Chip | false | 0 | "" | null>} */
 const CHIPS = {
   start: () => start.now && { words: startWords(), picture: start.seen, run: closeStart },
-  reading: (name, tab) => tab === "paint" && name && { words: t("force.reading", "reading {name}…", { name }), label: t("sure.no", "Cancel"), run: stopReading },
+  startReading: () => isRead(startReading),
+  guideReading: () => isRead(guide.reading),
+  referenceReading: () => isRead(reference.reading),
   sending: (now) => now && { words: now.again ? t("force.sending-again", "sending the picture, then painting once more…") : t("force.sending", "sending the picture…") },
   guide: () => guide.now && { words: t("force.guide", "guided by {name}", { name: guide.now.name }), picture: guide.seen, run: guide.close },
   reference: () => reference.now && { words: t("force.reference", "like {name}", { name: reference.now.name }), picture: reference.seen, run: reference.close },
@@ -89,6 +91,11 @@ const CHIPS = {
   refused: (words, tab) => words && { words: t("force.refused", "Not used: {why}", { why: words }), look: "wrong", run: () => inForce(tab, "refused", "") },
 };
 
+/** @param {import("./reading.js").Reading} reading */
+const isRead = ({ name, stop }) => name && { words: t("force.reading", "reading {name}…", { name }), label: t("sure.no", "Cancel"), run: stop };
+
+const OF_PAINT = /^(start|guide|reference)/;
+
 function startWords() {
   const { name, marked } = /** @type {import("./picture.js").Start} */ (start.now);
   const words = name ? t("force.start", "starting from {name}", { name }) : t("force.start-nameless", "starting from a picture");
@@ -101,10 +108,11 @@ const keepClear = (bar) => document.documentElement.style.setProperty("--h-going
 
 area(".h-force", (element) => {
   const tab = element.closest(".h-going")?.querySelector("#paint-go") ? "paint" : "speak";
-  const shown = Object.entries(CHIPS).map(([what, chip]) => (!["start", "guide", "reference"].includes(what) || tab === "paint") && chip(told[tab][what], tab)).filter((each) => !!each);
+  const mine = Object.entries(CHIPS).filter(([what]) => tab === "paint" || !OF_PAINT.test(what));
+  const shown = mine.map(([what, chip]) => ({ what, ...(chip(told[tab][what], tab) || { words: "" }) })).filter(({ words }) => words);
   element.hidden = !shown.length;
   element.setAttribute("aria-label", t("force.title", "In force for the next start"));
-  list(element, shown, (each) => `${each.call} ${each.words}`, (each) => {
+  list(element, shown, (each) => `${each.what} ${each.words}`, (each) => {
     const line = el(`<li class="h-chip ${each.look ?? ""}"><span></span> <button type="button"></button></li>`);
     if (each.picture) line.prepend(el(`<img alt="">`));
     text(line.querySelector("span"), each.words);

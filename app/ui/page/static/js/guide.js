@@ -1,16 +1,16 @@
 // The pictures beside the prompt on Paint, one that guides and one to be like: chosen, dropped or an earlier result; kept over a reload, sent with Paint.
 import { el, makeButton, text } from "./elements.js";
 import { area, fill, live, redraw } from "./hearth.js";
-import { keepPicture, notOpened, readPicture, send } from "./picture.js";
-import { inForce } from "./told.js";
+import { keepPicture, readPicture, send } from "./picture.js";
+import { Reading } from "./reading.js";
 import { t } from "./words.js";
 
 /** @typedef {{ name: string, picture: Blob }} Beside */
 
 class BesidePicture {
   now = /** @type {Beside | null} */ (null);
+  reading = new Reading();
   seen = ""; // its address on this page
-  turn = 0; // of pictures that are opened: one that takes long does not come over a later one
 
   /**
    * @param {string} key by which it is kept
@@ -27,7 +27,6 @@ class BesidePicture {
 
   /** @param {Beside | null} now */
   change(now) {
-    this.turn++;
     if (this.seen) URL.revokeObjectURL(this.seen);
     [this.now, this.seen] = [now, now ? URL.createObjectURL(now.picture) : ""];
     this.tell(now?.name ?? "");
@@ -38,27 +37,19 @@ class BesidePicture {
 
   /** @param {Blob | Promise<Blob | null> | undefined} given @param {string} name */
   async open(given, name) {
-    if (!given) return;
-    const mine = ++this.turn, picture = await given;
-    if (!picture || mine !== this.turn) return;
-    try {
-      (await createImageBitmap(picture)).close();
-    } catch {
-      if (mine === this.turn) inForce("paint", "refused", notOpened(picture, name));
-      return;
-    }
-    if (mine !== this.turn) return;
-    inForce("paint", "refused", "");
-    this.change({ name, picture });
+    if (given) await this.reading.begin(given, name, async (picture) => (await createImageBitmap(picture)).close(), (picture) => this.change({ name, picture }));
   }
 
   /** What was there before a reload. */
   async read() {
     const kept = await readPicture(this.key);
-    if (kept && !this.turn) await this.open(kept.background, kept.name);
+    if (kept && !this.reading.began) await this.open(kept.background, kept.name);
   }
 
-  close = () => this.change(null);
+  close = () => {
+    this.reading.stop();
+    this.change(null);
+  };
 
   /** The file that Paint sends. */
   files = async () => this.now && [await send(this.now.picture, this.now.name)];

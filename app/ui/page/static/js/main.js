@@ -2,7 +2,7 @@
 import { answer, call, live, press, redraw, soon } from "./hearth.js";
 import "./cures.js";
 import "./drop.js";
-import { before, reused, reusing, startFrom } from "./force.js";
+import { before, guideBy, likeIt, reused, reusing, startFrom } from "./force.js";
 import "./gradio.js";
 import { modelChosen } from "./greeting.js";
 import { guideFiles, referenceFiles } from "./guide.js";
@@ -37,5 +37,5 @@ import { t } from "./words.js";
 window.Hearth = {
   answer, before, confirmPreset, confirmVoice, copyReport, frameSettings, guideFiles, inForce, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, sendBegins, sendEnds, soon, spokenAt, spokenBy, startFiles, stay,
   askToLeave,
-  call, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
+  call, guideBy, likeIt, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

@@ -14,7 +14,7 @@ const WINDOW = "hearth_window", DAY_MS = 86_400_000, KEEP_MS = 300;
 const mine = sessionStorage.getItem(WINDOW) ?? String(Math.random());
 sessionStorage.setItem(WINDOW, mine);
 
-export const start = { now: /** @type {Start | null} */ (null), seen: "", read: /** @type {Promise<unknown>} */ (Promise.resolve()) }; // seen: the picture's address on this page; read: once the one that was chosen is there, or "given up"
+export const start = { now: /** @type {Start | null} */ (null), seen: "" }; // seen: the picture's address on this page
 
 const /** @type {Promise<IDBDatabase>} */ store = new Promise((done, fail) => {
   const asked = indexedDB.open("hearth", 1);

@@ -3,16 +3,18 @@ import { onPage } from "./elements.js";
 import { guide, reference } from "./guide.js";
 import { live, press } from "./hearth.js";
 import { start } from "./picture.js";
-import { inForce, told } from "./told.js";
+import { startReading } from "./sketch.js";
+import { inForce } from "./told.js";
 
 let sending = false, again = false;
 const tell = () => inForce("paint", "sending", sending && { again });
 
-/** A press has begun: it waits for a start picture that was chosen and is still being read, and is given up with it. */
+/** A press has begun: it waits for the pictures that were chosen and are still being read, and is given up with one of them. */
 export async function sendBegins() {
-  sending = Boolean(told.paint.reading || start.now || guide.now || reference.now);
+  const readings = [startReading, guide.reading, reference.reading];
+  sending = [start, guide, reference].some((each) => each.now) || readings.some((each) => each.name);
   tell();
-  if ((await start.read) !== "given up") return;
+  if (!(await Promise.all(readings.map((each) => each.done))).includes("given up")) return;
   again = false;
   throw new Error("the picture was given up"); // so that nothing starts without it
 }

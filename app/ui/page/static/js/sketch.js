@@ -4,8 +4,8 @@ import { Drawn, INK, reframe, shaped, sized } from "./drawn.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live } from "./hearth.js";
 import { buildPicking, findThing, quiet, showPicking, tellPicked } from "./pick.js";
-import { changeStart, notOpened, start } from "./picture.js";
-import { inForce } from "./told.js";
+import { changeStart, start } from "./picture.js";
+import { Reading } from "./reading.js";
 import { t } from "./words.js";
 
 /**
@@ -41,12 +41,11 @@ const /** @type {Record<Tool, () => string>} */ HINTS = {
 let /** @type {ImageBitmap | null} */ picture = null, /** @type {Drawn | null} */ drawn = null, /** @type {Tool} */ tool = "brush";
 let size = SIZES.first, view = { zoom: 1, x: 0, y: 0 }, /** @type {Moving | Framing | Stroking | Picking | null} */ going = null, /** @type {Point | null} */ cursor = null;
 let ring = false; // whether the brush's size is seen: while it is over the sheet, goes by keys or is being set
-let turn = 0; // of pictures that are opened: one that takes long does not come over a later one
-let giveUp = () => {}; // whoever waits for the picture that is read waits no longer
 let away = false, /** @type {Drawn | null} */ looking = null; // whether picking takes paint away; on which picture a thing is looked for
 let /** @type {Point[]} */ corners = []; // of an area that keys draw around
 const /** @type {Map<number, PointerEvent>} */ touching = new Map(); // pointers that are down, by their number
 
+export const startReading = new Reading();
 const place = () => document.querySelector("#h-sketch"), sheet = () => place()?.querySelector("canvas");
 const brushWidth = () => (drawn ? (size / 1000) * Math.max(drawn.width, drawn.height) : 0);
 
@@ -157,61 +156,28 @@ async function pick({ x, y }, takes) {
 }
 
 /** Open a picture that is here or comes, and what was drawn over it before. @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} [before] */
-export function openStart(given, name, before = {}) {
-  stopReading();
-  const mine = turn, reads = read(given, name, before, mine).finally(() => mine === turn && inForce("paint", "reading", ""));
-  start.read = Promise.race([reads.catch(() => {}), new Promise((done) => (giveUp = () => done("given up")))]);
-  inForce("paint", "reading", name || t("force.a-picture", "a picture"));
-  return reads;
-}
+export const openStart = (given, name, before = {}) =>
+  startReading.begin(given, name, (blob) => opening(blob, before.mask), (blob, [opened, painted]) => {
+    picture = opened;
+    drawn = new Drawn(opened.width, opened.height, painted);
+    if (before.frame) drawn.add({ deed: "frame", frame: before.frame });
+    [view, cursor, corners] = [{ zoom: 1, x: 0, y: 0 }, null, []];
+    changeStart({ name, picture: blob });
+    call("paint.unfold");
+    show();
+    changed();
+  });
 
-// A press that waits for the picture starts nothing without it.
-/** @param {string} why */
-function refuse(why) {
-  stopReading();
-  inForce("paint", "refused", why);
-}
-
-/** @param {Blob | Promise<Blob | null>} given @param {string} name @param {{ mask?: Blob | null, frame?: Frame | null }} before @param {number} mine */
-async function read(given, name, before, mine) {
-  let blob = null, opened, painted;
-  try {
-    blob = await given;
-    if (mine !== turn) return;
-    if (!blob) return refuse(t("sketch.gone", "The picture {name} is no longer there. Restore it or choose another one.", { name }));
-    opened = await createImageBitmap(blob, { imageOrientation: "from-image" });
-    const scale = Math.min(1, Math.sqrt(PIXELS_MOST / (opened.width * opened.height)), SIDE_MOST / Math.max(opened.width, opened.height));
-    if (scale < 1) opened = await createImageBitmap(opened, { resizeWidth: Math.round(opened.width * scale), resizeHeight: Math.round(opened.height * scale), resizeQuality: "high" });
-    painted = before.mask ? await createImageBitmap(before.mask).catch(() => null) : null;
-  } catch {
-    if (mine === turn) refuse(blob ? notOpened(blob, name) : t("share.silent", "Hearth did not respond; it may have been closed. Start it again, then try again."));
-    return;
-  }
-  if (mine !== turn) return;
-  inForce("paint", "refused", "");
-  picture = opened;
-  drawn = new Drawn(opened.width, opened.height, painted);
-  if (before.frame) drawn.add({ deed: "frame", frame: before.frame });
-  [view, cursor, corners] = [{ zoom: 1, x: 0, y: 0 }, null, []];
-  changeStart({ name, picture: blob });
-  call("paint.unfold");
-  show();
-  changed();
-}
-
-/** Whether a picture was opened or closed on this page, though it may not be here yet. */
-export const isStartChosen = () => turn > 0;
-
-/** The picture that was chosen is not to come; what was there before stays. */
-export function stopReading() {
-  turn++;
-  giveUp();
-  start.read = Promise.resolve();
-  inForce("paint", "reading", "");
+/** @param {Blob} blob @param {Blob | null | undefined} mask @returns {Promise<[ImageBitmap, ImageBitmap | null]>} */
+async function opening(blob, mask) {
+  let opened = await createImageBitmap(blob, { imageOrientation: "from-image" });
+  const scale = Math.min(1, Math.sqrt(PIXELS_MOST / (opened.width * opened.height)), SIDE_MOST / Math.max(opened.width, opened.height));
+  if (scale < 1) opened = await createImageBitmap(opened, { resizeWidth: Math.round(opened.width * scale), resizeHeight: Math.round(opened.height * scale), resizeQuality: "high" });
+  return [opened, mask ? await createImageBitmap(mask).catch(() => null) : null];
 }
 
 export function closeStart() {
-  stopReading();
+  startReading.stop();
   picture = drawn = null;
   changeStart(null);
   show();

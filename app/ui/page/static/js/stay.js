@@ -3,7 +3,7 @@ import { onPage } from "./elements.js";
 import { area, call, tabInView } from "./hearth.js";
 import { guide, reference } from "./guide.js";
 import { readStart } from "./picture.js";
-import { isStartChosen, openStart } from "./sketch.js";
+import { openStart, startReading } from "./sketch.js";
 import { openTab } from "./tabs.js";
 import { told } from "./told.js";
 
@@ -51,7 +51,7 @@ area("#h-rooms", () => {
 export const stay = async (tab) => {
   if (before[tab]) call(CALLS[tab]);
   const picture = tab === "paint" && (await readStart());
-  if (picture && !isStartChosen()) openStart(picture.background, picture.name, { mask: picture.layers?.[0], frame: picture.frame });
+  if (picture && !startReading.began) openStart(picture.background, picture.name, { mask: picture.layers?.[0], frame: picture.frame });
   if (tab === "paint") await Promise.all([guide.read(), reference.read()]);
 };
 const isEmpty = (/** @type {any} */ value) => value == null || value === "" || value.length === 0;
