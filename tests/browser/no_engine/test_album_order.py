@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from app.engine.jobs.creation import Creation
-from app.engine.jobs.request import PictureRequest
+from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
 from tests.support.window import go, needs_chromium, shut_out
@@ -19,10 +19,14 @@ pytestmark = needs_chromium
 def open_album(page: Page, desk: Desk, name: str, word: str) -> list[Creation]:
     """An album of three pictures, looked into."""
     made = [keep_creation(desk, PictureRequest(f"{word} {each}"), f"{word} {each}.png") for each in (1, 2, 3)]
+    show_album(page, desk, name, made)
+    return made
+
+
+def show_album(page: Page, desk: Desk, name: str, made: list[Creation]) -> None:
     desk.keeper.gallery.put(made, desk.keeper.gallery.make_album(name))
     go(page, "shelf")
-    page.get_by_role("combobox", name="Album", exact=True).select_option(label=f"{name} (3)")
-    return made
+    page.get_by_role("combobox", name="Album", exact=True).select_option(label=f"{name} ({len(made)})")
 
 
 def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opened: tuple[Desk, str]) -> None:
@@ -47,6 +51,34 @@ def test_an_album_is_put_in_order_by_buttons_keys_and_dragging(page: Page, opene
     page.get_by_role("searchbox").first.fill("")
     page.get_by_role("button", name="Newest first").click()
     expect(words).to_have_text(["page 3", "page 2", "page 1"])
+
+
+def drag_onto(page: Page, grip: Locator, card: Locator) -> None:
+    """Drag by the mouse alone: `drag_to` scrolls once the button is down, and then it is no longer over the grip."""
+    here, there = grip.bounding_box(), card.bounding_box()
+    assert here and there
+    page.mouse.move(here["x"] + here["width"] / 2, here["y"] + here["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(there["x"] + 30, there["y"] + 30, steps=5)
+    page.mouse.up()
+
+
+def test_a_sound_is_dragged_by_its_grip(page: Page, opened: tuple[Desk, str]) -> None:
+    """It has no picture to be dragged by."""
+    desk = opened[0]
+    picture = keep_creation(desk, PictureRequest("cover"), "cover.png")
+    sounds = [keep_creation(desk, SpeechRequest(f"chapter {each}"), f"{each}.wav") for each in (1, 2)]
+    show_album(page, desk, "Book", [picture, *sounds])
+    cards, words = page.locator("#h-shelf .h-creation"), page.locator("#h-shelf .h-creation .h-words")
+    grips = cards.locator(".h-grip").locator("visible=true")
+    expect(words).to_have_count(3)
+    expect(grips).to_have_count(0)
+    page.get_by_role("button", name="Own order").click()
+    expect(words).to_have_text(["cover", "chapter 1", "chapter 2"])
+    drag_onto(page, grips.nth(2), cards.nth(0))
+    expect(words).to_have_text(["chapter 2", "cover", "chapter 1"])
+    drag_onto(page, grips.nth(2), cards.nth(1))
+    expect(words).to_have_text(["chapter 2", "chapter 1", "cover"])
 
 
 @pytest.mark.slow

@@ -379,7 +379,7 @@ function make(each) {
     return line;
   }
   const card = el(`<li class="h-card h-creation">${each.kind === "picture" && !each.gone ? `<button type="button" class="h-look"><img loading="lazy" alt=""></button>` : ""}
-    <p class="h-named" hidden></p><div class="h-beside"><p class="h-words"></p><button type="button" class="h-star"></button></div>
+    <p class="h-named" hidden></p><div class="h-beside"><i class="h-grip" draggable="true" aria-hidden="true" hidden>\u22ee\u22ee</i><p class="h-words"></p><button type="button" class="h-star"></button></div>
     <div class="h-beside"><p class="h-soft h-facts"></p><label class="h-pick"><input type="checkbox"></label></div><p class="h-tags" hidden></p><p class="h-badge careful h-odd"></p><div class="h-chips h-does"></div></li>`);
   const pick = card.querySelector("input");
   pick.parentElement.title = t("shelf.pick", "Select for export");
@@ -399,12 +399,14 @@ function make(each) {
   return card;
 }
 
-// A creation is dragged by its picture to where another one is, or goes by keys and buttons. On the rest of a card text is selected.
+// A creation is dragged by its picture or its grip to where another one is, or goes by keys and buttons. On the rest of a card text is selected.
 let /** @type {any} */ carried = null;
 /** @param {DragEvent & { currentTarget: any, target: any }} event */
 function carry(event) {
-  if (event.target.localName !== "img" || event.currentTarget.each.before) return;
+  const gripped = event.target.classList?.contains("h-grip"); // selected text is dragged, too, and has no classes
+  if ((event.target.localName !== "img" && !gripped) || event.currentTarget.each.before) return;
   carried = event.currentTarget;
+  if (gripped) event.dataTransfer?.setDragImage(carried, 16, 16);
   event.dataTransfer?.setData("text/x-hearth-creation", String(carried.each.id));
 }
 /** @param {any} event */
@@ -473,7 +475,8 @@ function fill(card, each) {
   text(odd, each.condition || t("shelf.part", "stopped early"));
   const does = card.querySelector(".h-does");
   const enlarging = listEnlarging().split(",").includes(String(each.id));
-  const moves = isMoved() && !each.before;
+  const moves = isMoved() && !each.before, grip = card.querySelector(".h-grip");
+  Object.assign(grip, { hidden: !moves, title: t("album.drag", "Drag it to where another one is") });
   const state = `${moves} ${each.binned} ${each.parts} ${each.earlier} ${unfolded.has(each.id)} ${enlarging}`;
   if (does.dataset.drawn === state) return;
   does.dataset.drawn = state;
