@@ -22,6 +22,7 @@ from app import __version__
 from app.base.languages import ENGLISH, languages, system_language, templates, word_for, word_help
 from app.base.paths import Home, assets, home
 from app.base.sentence import Sentence, say
+from app.base.system_notice import find_powershell
 from app.base.trouble import Trouble
 from app.launcher.slots import find_place
 
@@ -162,7 +163,7 @@ def powershell_command(script: str) -> list[str]:
 }}
 """
     encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
-    return ["powershell.exe", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
+    return [find_powershell(), "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
 
 
 def write_files(root: Path, files: list[AppFile]) -> None:

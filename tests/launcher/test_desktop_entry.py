@@ -22,6 +22,7 @@ from app.__main__ import main
 from app.base import extras
 from app.base.paths import assets, home
 from app.base.start_command import name_command
+from app.base.system_notice import find_powershell
 from app.base.trouble import Trouble
 from app.launcher import desktop_entry
 from tests.support.places import TOP
@@ -130,6 +131,7 @@ def test_windows_shortcuts() -> None:
     assert script.count("{") == script.count("}") and script.replace("''", "").count("'") % 2 == 0
     command = desktop_entry.powershell_command(script)
     assert script in base64.b64decode(command[-1]).decode("utf-16-le") and " ".join(command).isascii()
+    assert command[0] == find_powershell(), "not one in the working folder"
     assert len(" ".join(command)) < 32000, "the longest command line that Windows takes"
 
 
