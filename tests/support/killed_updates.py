@@ -90,12 +90,13 @@ class Copy(Checkout):
         self.make_first()
 
     def make_first(self) -> None:
-        """Make the first environment, and be killed where a test says so."""
+        """Make the first environment, start once, as whoever updates has, and be killed where a test says so."""
         (self.elsewhere / "sitecustomize.py").write_text(KILLED)
         slot = self.top / ".venv/a"  # with nothing in it, which these need as little as its making
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", slot], check=True)
         (slot / "hearth.json").write_text(json.dumps({"digest": slots.read_requirements(self.top).digest}))
         (self.top / ".venv/current").write_text("a")
+        self.look()
 
     def make_light(self) -> None:
         """Have environments made at once, and torch's indices refuse at once."""
