@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from app.base.languages import word_help
 from app.base.sentence import say
 from app.base.trouble import Trouble
 from app.launcher import failure, install, pip_command, releases, slot_lock, slots
+from app.launcher.broken_pull import git, pull
 from app.launcher.console import Refused, tell
 from app.launcher.slots import TOP
 
@@ -58,10 +60,10 @@ def update(folder: Path) -> int:
     else:
         earlier = slots.read_way_back(folder) | ({"leads": "back"} if slots.leads_back(folder) else {})
         slots.write_way_back(folder, way, earlier)  # first: one killed after the pull is led back, too
-        pulled = git("pull", "--ff-only", "--quiet")
+        pulled = pull(folder)
         if pulled.returncode:
             slots.write_way_back(folder, *led_to or [{}])
-            why = (pulled.stderr.strip().splitlines() or ["no message."])[-1]
+            why = find_reason(pulled.stderr)
             raise Refused(say("update.no-pull", "git could not fetch newer code: {why} Nothing was changed.", why=why))
     after = slots.current_commit()
     if after == before:
@@ -81,6 +83,12 @@ def update(folder: Path) -> int:
         return 1
     tell(say("update.done", "Up to date and tested. To undo the update: {hearth} back"))
     return 0
+
+
+def find_reason(said: str) -> str:
+    """Find why git refused, with the files that it names; its last lines say what to do in words of git's."""
+    found = re.search(r"^(?:fatal|error): (.*(?:\n\t.*)*)", said, re.MULTILINE)
+    return " ".join((found[1] if found else said or "no message").split()).rstrip(".") + "."
 
 
 def prepare(words: Sequence[str], folder: Path) -> int:
@@ -204,7 +212,3 @@ def back(folder: Path) -> int:
         slots.write_current(folder, then, version)
     tell(say("update.back", "The last update is undone. Run the same command again to redo it."))
     return 0
-
-
-def git(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", str(TOP), *words], capture_output=True, text=True)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +19,18 @@ pytestmark = [pytest.mark.long, needs_groups]
 
 OLD, NEW = ("0.1.0", "a"), ("0.2.0", "b")
 TEXTS = {'"words"': '"new"', "small==1.0": "small==2.0"}
+DYING_GIT = """#!{python}
+import os, pathlib, signal, subprocess, sys
+if "pull" in sys.argv:
+    top = pathlib.Path(sys.argv[sys.argv.index("-C") + 1])
+    subprocess.run([{git!r}, "-C", top, "fetch", "-q"], check=True)
+    (top / ".git/index.lock").touch()
+    (top / "constraints.txt").unlink()
+    (top / "app/__main__.py").write_text("half of wh")
+    os.killpg(0, signal.SIGKILL)
+os.execv({git!r}, sys.argv)
+"""
+"""It is killed while it writes what it fetched, as by a power cut."""
 EVERY = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
@@ -134,3 +150,36 @@ def test_the_way_back_is_killed_before_any_change(there: tuple[str, str], update
     while go_killed(updated, f"parent:{steps}", "any", there):
         steps += 1
     assert steps > 5, steps
+
+
+def test_one_that_is_killed_while_git_writes_leaves_one_that_works(clone: Copy, tmp_path: Path) -> None:
+    """Neither the older nor the newer code was there then, and no git came past the lock that it had left."""
+    clone.forget()
+    git = tmp_path / "git"
+    git.write_text(DYING_GIT.format(python=sys.executable, git=shutil.which("git")))
+    git.chmod(0o755)
+    mine = clone.top / "app/base/palette.py"
+    changed = mine.read_text("utf-8") + "# mine\n"
+    mine.write_text(changed, "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(clone.env, "PATH", f"{tmp_path}{os.pathsep}{clone.env['PATH']}")
+        assert clone.kill("", "any")
+    assert look(clone) == OLD and mine.read_text("utf-8") == changed
+    again = clone.start("update")
+    assert again.returncode == 0 and look(clone) == NEW, again.stderr
+    assert clone.start("back").returncode == 0 and look(clone) == OLD and mine.read_text("utf-8") == changed
+
+
+def test_why_git_refuses_is_said_with_the_file(clone: Copy) -> None:
+    """Its last line was: remove the file manually to continue."""
+    clone.forget()
+    lock = clone.top / ".git/index.lock"
+    lock.touch()
+    refused = clone.start("update")
+    lock.unlink()
+    assert refused.returncode == 2 and "index.lock': File exists. Nothing was changed." in refused.stderr
+    file = clone.top / "constraints.txt"
+    file.write_text(file.read_text("utf-8") + "\n", "utf-8")
+    refused = clone.start("update")
+    assert refused.returncode == 2 and "overwritten by merge: constraints.txt. Nothing was changed." in refused.stderr
+    clone.forget()

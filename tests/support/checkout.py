@@ -80,6 +80,7 @@ NEEDED = (
         f"app/launcher/{name}.py"
         for name in (
             "__init__",
+            "broken_pull",
             "checks",
             "command",
             "console",
