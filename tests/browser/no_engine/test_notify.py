@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from app.ui.state.desk import Desk
 from tests.support.waiting import until
-from tests.support.window import go, needs_chromium
+from tests.support.window import go, needs_chromium, open_page
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -82,3 +84,32 @@ def test_hearth_knows_whether_a_page_tells_and_whether_that_is_wished(page: Page
     until(lambda: len(desk.notifying.pages) == 1 and desk.notifying.has_page)
     page.goto("about:blank")
     until(lambda: not desk.notifying.has_page)
+
+
+STRICT = """
+  let pressed = false;
+  addEventListener("keydown", () => { pressed = true; });
+  Object.defineProperty(navigator, "userActivation", { get: () => ({ hasBeenActive: pressed }) });
+  Object.defineProperty(AudioContext.prototype, "state", { get: () => (pressed ? "running" : "suspended") });
+"""
+"""A browser that lets a page sound once it was pressed; the one of the tests always does, and takes what a test asks of a page for a press."""
+
+
+def test_a_chime_of_before_says_that_the_page_must_be_pressed_first(browser: Browser, opened: tuple[Desk, str]) -> None:
+    """A browser lets no page sound that nobody pressed since it was loaded: it was silent without a word. And Hearth did not know of a wish that was older."""
+    desk, address = opened
+    desk.settings.put({"chime": False})
+    with open_page(browser, address, locale="en-US") as page:
+        page.evaluate("localStorage.setItem('hearth_chime', 'on')")
+        page.add_init_script(STRICT)
+        page.reload()
+        chime = page.locator('[data-h-act="chime"]')
+        expect(chime).to_have_text("♪ click once")
+        expect(chime).to_have_accessible_name(re.compile("The browser lets this page sound once"))
+        until(lambda: desk.settings.get("chime") is True)
+        chime.press("Enter")
+        expect(chime).to_have_text("♪")
+        expect(chime).to_have_attribute("aria-pressed", "true")
+        expect(chime).to_have_accessible_name("Chime when a job is done")
+        page.evaluate("localStorage.removeItem('hearth_chime')")
+    desk.settings.put({"chime": False})

@@ -16,7 +16,7 @@ document.addEventListener("visibilitychange", () => {
 });
 onPage("click", (event) => {
   if (event.target.closest?.('[data-h-act="chime"]')) {
-    localStorage.setItem("hearth_chime", wished() ? "off" : "on");
+    if (!mute) localStorage.setItem("hearth_chime", wished() ? "off" : "on"); // else it is the press that was asked for
     if (wished()) {
       chime();
       window.Notification?.requestPermission();
@@ -27,10 +27,23 @@ onPage("click", (event) => {
 });
 // Without a page the server tells, by the system's notification: it has to know that this one goes.
 addEventListener("pagehide", () => live.state?.charts && post("hearth/notify/left", { page }, { keepalive: true }).catch(() => {}));
+// A page that was not pressed yet since it was loaded may not sound, unless the browser lets this one: then the probe runs by itself.
+let probe = wished() && window.AudioContext ? new AudioContext() : null;
+const isMute = () => wished() && probe?.state === "suspended" && navigator.userActivation?.hasBeenActive === false;
+let mute = false, mirrored = false; // an older page, or one of another browser, kept the wish to itself
 area('[data-h-act="chime"]', (button) => {
+  mute = isMute();
+  const name = t("chime.label", "Chime when a job is done");
+  if (!mute) {
+    probe?.close();
+    probe = null;
+  }
   button.setAttribute("aria-pressed", wished());
-  button.setAttribute("aria-label", t("chime.label", "Chime when a job is done"));
-  button.title = button.getAttribute("aria-label");
+  button.title = mute ? `${name}. ${t("chime.mute", "The browser lets this page sound once you have clicked or typed in it.")}` : name;
+  button.setAttribute("aria-label", button.title);
+  text(button, mute ? `\u266a ${t("chime.press", "click once")}` : "\u266a");
+  if (!mirrored && live.state?.charts && wished()) deed("chime");
+  mirrored ||= Boolean(live.state);
 });
 // How far the work of this page is, where a tab shows it; the window of its own has its own title.
 area("#h-strip", (_, { strip, speech, picture }) => {
