@@ -57,7 +57,8 @@ def head(variables: str) -> str:
     """Return what goes to the top of the page's head, before Gradio's own: of two manifests browsers take the first."""
     tags = json.dumps({code: each.tags[0] for code, each in languages().items()})
     return (
-        f'<link rel="manifest" href="hearth/manifest" crossorigin="use-credentials"><link rel="apple-touch-icon" href="hearth/static/icon-180.png">'
+        '<title>Hearth</title><link rel="manifest" href="hearth/manifest" crossorigin="use-credentials">'
+        '<link rel="apple-touch-icon" href="hearth/static/icon-180.png">'
         f'<meta name="theme-color" media="(prefers-color-scheme: light)" content="{PALETTE["ground"][0]}">'
         f'<meta name="theme-color" media="(prefers-color-scheme: dark)" content="{PALETTE["ground"][1]}">'
         f'<style>{variables}</style><link rel="stylesheet" href="hearth/static/{bundle(".css").name}">'

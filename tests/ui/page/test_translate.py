@@ -140,6 +140,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("made_up")
 def test_a_third_language_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert '"qx": "qx-QX"' in bundle.head(""), "for the first script"
+    assert "<title>Hearth</title>" in bundle.head(""), "a screen reader says what has loaded before any script ran"
     assert json.loads(bytes(routes.send_sentences(asked("qx-QX,en")).body))["strip.nothing"] == "<no model loaded>"
     monkeypatch.setattr(translate, "_labels", {"tab.speak": say("tab.speak", "Speak")})
     labels = translate.i18n().translations
