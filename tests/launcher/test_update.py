@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.launcher import install, releases, slots, update
+from app.launcher import broken_pull, install, releases, slots, update
 from app.launcher.console import Refused
 from app.launcher.desktop_entry import start_command
 from release import make_release as script
@@ -107,7 +107,8 @@ def test_a_clones_way_back_holds_until_an_update_is_done(newer: bool, tmp_path: 
     (tmp_path / "current").write_text("b")
     slots.write_way_back(tmp_path, before)
     monkeypatch.setattr(update, "back_up", lambda slot: None)
-    monkeypatch.setattr(update, "git", git)
+    for each in (update, broken_pull):
+        monkeypatch.setattr(each, "git", git)
     monkeypatch.setattr(slots, "current_commit", lambda: at)
     monkeypatch.setattr(slots, "read_stamp", lambda slot: {"digest": slots.read_requirements().digest})
     monkeypatch.setattr(subprocess, "call", lambda *_: ways.append(slots.read_way_back(tmp_path)) or 1)
