@@ -4,6 +4,7 @@ numbers. What hangs on grammar, as most ordinals, stays as it is. Pure and linea
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,7 +63,9 @@ class Language:
     before_parts: str = ""
     """Fifths and what is smaller are fractions only before one of these, or a unit: else they may be marks, houses or issues."""
     about: tuple[str, ...] = ()
-    """Or after one of these, which goes as far as the slash."""
+    """Or after one of these, which goes as far as the slash, and where it is in lowest terms: else it may be a mark."""
+    numbered: tuple[str, ...] = ()
+    """But not after one of these: they are numbers of it."""
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -155,10 +158,14 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
     unmeasured = rf"(?![ \u00a0-]?(?:{units}|{named}|{row.measured})(?!\w))"
     measures = rf"(?=[ \u00a0-](?:{row.before_parts}|{named})(?!\w))"
     small = [part for part in row.fractions if int(part.partition("/")[2]) > 4]
-    after = {part: "|".join((measures, *(rf"(?<=\b{each}{part[part.index('/') :]})" for each in row.about))) for part in small}
+    after = {
+        part: "|".join((measures, *(rf"(?<=\b{each}{part[part.index('/') :]})" for each in row.about if _is_in_lowest_terms(part))))
+        for part in small
+    }
     alone = [f"{part}(?:{after.get(part, '')})" for part in row.fractions]
     begin, end = r"(?<![\w./])(?<!\d )(?:(?P<whole>\d{1,6})[ \u00a0])?(?P<part>", r")(?![\w/])"
     amount = f"{begin}{'|'.join(row.fractions)}{end}"
+    no_number = "".join(rf"(?<!{re.escape(each)}[ \u00a0])" for each in row.numbered)
     return (
         *row.own,
         (
@@ -177,7 +184,7 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
                 else f"{word_mixed(found)} {row.units[found['unit']][1]}"
             ),
         ),
-        (re.compile(f"{begin}{'|'.join(alone)}{end}"), word_mixed),
+        (re.compile(f"{no_number}{begin}{'|'.join(alone)}{end}"), word_mixed),
         (re.compile(rf"(?<![\w.])(?:{short})(?!\w)"), lambda found: row.short[_close(found[0], row.short)]),
         (re.compile(r"(?<![\w./])(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})(?![\w/])"), word_date),
         (re.compile(r"(?<![\w./-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w/-])"), word_date),
@@ -190,6 +197,10 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
         (re.compile(r"(?<![\w.,])()(1[1-9]\d{2})(?![\d.,]\d|\w)"), word_year),
         (re.compile(rf"{_AMOUNT}(?![\w])"), word_number),
     )
+
+
+def _is_in_lowest_terms(fraction: str) -> bool:
+    return math.gcd(*map(int, fraction.split("/"))) == 1
 
 
 def _close(written: str, known: Mapping[str, str]) -> str:
@@ -384,6 +395,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
         fractions=german_figures.FRACTIONS, before_parts=german_figures.BEFORE_PARTS, about=german_figures.ABOUT,
+        numbered=german_figures.NUMBERED,
         mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
         counted=f"Seite|S\\.|Kapitel|Kap\\.|Bd\\.|Szene|Folge|Lektion|CD|(?:Blatt|Teil|Band|Buch|Akt|Abschnitt|Folie|Schritt|Stufe){AT_THE_END}",
         several=f"Seiten|Folgen|Szenen|(?:Teile|Bände|Akte){AT_THE_END}", of="von",

@@ -63,6 +63,10 @@ def test_numbers(language: str) -> None:
          "ein Sechstel vom Kuchen, ein Fünftel von allen, zwei Fünftel seiner Leute, ein Achtel ihres Gelds, ein Fünftel mehr"),
         ("de", "Ein 1/5, etwa 2/5, fast 1/10, ein 1/4, ein 1/8 kg, ein 8/10, kein 1/5", "Ein Fünftel, etwa zwei Fünftel, fast ein Zehntel, ein Viertel, "
          "ein Achtel Kilogramm, ein acht/zehn, kein eins/fünf"),
+        ("de", "Heft 5/6 des Jahrgangs, Nr. 3/4 der Reihe, Ringstraße 1/2, 5/6 des Jahrgangs", "Heft fünf/sechs des Jahrgangs, Nummer drei/vier der Reihe, "
+         "Ringstraße eins/zwei, fünf Sechstel des Jahrgangs"),
+        ("de", "fast 8/10, fast 4/5, fast 8/10 der Leute", "fast acht/zehn, fast vier Fünftel, "
+         "fast acht Zehntel der Leute"),
         ("de", "Er trank\n1/2 Liter Milch, alle 1/2 Stunde\n\n1/2 Liter", "Er trank einen halben Liter Milch, alle halbe Stunde ein halber Liter"),
         ("fr", "un 1/4, un ¼, brun ¼", "un quart, un quart, brun un quart"), ("es", "medio 1/2", "medio medio"),
         ("fr", "1 h, 1/2", "une heure, un demi"), ("it", "1 h", "un'ora"),
