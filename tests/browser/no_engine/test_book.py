@@ -7,16 +7,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from app.engine.jobs.request import SpeechRequest
-from app.engine.speech.sound import stream_encoding
+from app.engine.speech.sound import sound, stream_encoding
 from app.engine.speech.text.turns import ScriptPart, Turn
 from app.ui.state.book_desk import BookDesk, Revoiced, Spoken
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
-from tests.support.window import go, needs_chromium, shut_out, until_seen
+from tests.support.window import go, needs_chromium, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -123,6 +124,22 @@ def test_spoken_chapters_that_a_changed_voice_touches_are_marked_and_spoken_anew
     until_seen(page, lambda: len(asked) == 1)
     expect(page.locator(f"{BOOK} .h-revoice")).to_be_hidden()
     expect(storm).to_have_accessible_description(re.compile("^spoken [^o]*$"))
+    page.get_by_role("button", name="Close the book").click()
+
+
+def test_a_recording_as_the_voice_hides_what_other_voices_touched(
+    page: Page, epub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touched = [Revoiced(1, SpeechRequest("It rained."), None, (ScriptPart((Turn(1, "It rained."),), 1.0),), 1)]
+    monkeypatch.setattr(BookDesk, "list_spoken", lambda self: [Spoken("done", 1), Spoken("done", 2), Spoken()])
+    monkeypatch.setattr(BookDesk, "list_revoiced", lambda self, request: touched)
+    open_book(page, epub)
+    expect(page.locator(f"{BOOK} .h-revoice")).to_be_visible()
+    sound.write(tmp_path / "mine.wav", np.full(16_000 * 6, 0.1, np.float32), 16_000)
+    unfold(page, "Create a voice")
+    page.locator("#speak-clip input[type=file]").set_input_files(tmp_path / "mine.wav")
+    expect(page.locator(f"{BOOK} .h-revoice")).to_be_hidden()
+    expect(page.locator(BOOK).get_by_text("in another voice now").and_(page.locator(":visible"))).to_have_count(0)
     page.get_by_role("button", name="Close the book").click()
 
 
