@@ -31,6 +31,7 @@ _SPOKEN: Final = re.compile(r"[:\[]")
 """A speaker's name stands before one of these: the line is no title."""
 _RULE: Final = re.compile(r"(=|-)\1{2,}\s*")
 _RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:[^:\[]{0,98}[^\s.!?,;:|\])\"'\u201d\u2019])?")
+_QUOTED: Final = re.compile(r" {0,3}>(?: ?>){0,9} ?")
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 
@@ -98,7 +99,7 @@ def _read_markdown(lines: list[str]) -> list[Line]:
         if heading:
             found.append(Line(_without_marks(heading[2]), len(heading[1])))
         else:
-            texts.append(_without_marks(line))
+            texts.append(_without_marks(_QUOTED.sub("", line)))
     return [line for line in found if line.text]
 
 

@@ -12,6 +12,7 @@ from app.engine.speech.book.markup import decode_markup, list_tokens
 
 DOCUMENT: Final = "word/document.xml"
 STYLES: Final = "word/styles.xml"
+FACTS: Final = "docProps/core.xml"
 MOST_BYTES: Final = 100_000_000
 _HEADING: Final = re.compile(r"(?:heading|berschrift|titre|ttulo|titolo|\u6807\u9898)\s*([1-6])?$|title$", re.IGNORECASE)
 _CONTENTS: Final = re.compile(r"(?:toc|verzeichnis|tm|tdc|sommario)\s*[1-9]$|toc ?heading$|contents heading$", re.IGNORECASE)
@@ -50,7 +51,22 @@ def read_word(archive: Archive, _name: str) -> Book:
             if not listed:
                 lines.append(Line(" ".join("".join(words).split()), level))
             words, level, listed = [], 0, False
-    return cut_at_headings(lines)
+    return cut_at_headings(lines, _read_facts(archive))
+
+
+def _read_facts(archive: Archive) -> Book:
+    """Return a book without chapters, with the title, author and language that Word keeps of it."""
+    facts, within = dict[str, str](), ""
+    try:
+        written = decode_markup(archive.read(FACTS, MOST_BYTES))
+    except OSError:  # the words are what counts
+        return Book(())
+    for token in list_tokens(written):
+        if not isinstance(token, str):
+            within = token.name if token.opens else ""
+        elif within and token.strip():
+            facts.setdefault(within, " ".join(token.split()))
+    return Book((), facts.get("title", ""), facts.get("creator", ""), facts.get("language", ""))
 
 
 def _read_styles(archive: Archive) -> dict[str, str]:

@@ -38,6 +38,17 @@ def test_a_word_file_is_cut_at_its_headings(heading: str, tmp_path: Path) -> Non
     ]
 
 
+def test_a_word_file_says_who_wrote_it(tmp_path: Path) -> None:
+    path = save_word(tmp_path / "x", [("", "It rained.")])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(
+            "docProps/core.xml",
+            "<cp:coreProperties><dc:title>The &amp; Ferry</dc:title><dc:creator> A. Writer</dc:creator></cp:coreProperties>",
+        )
+    book = read_book(path, "x.docx")
+    assert (book.title, book.author) == ("The & Ferry", "A. Writer")
+
+
 def test_what_was_taken_out_of_a_word_file_stays_out(tmp_path: Path) -> None:
     words = "It</w:t></w:r><w:del><w:r><w:delText>never</w:delText><w:t>never</w:t></w:r></w:del><w:ins><w:r><w:t> rained."
     (chapter,) = read_book(save_word(tmp_path / "x", [("", words + "</w:t></w:r></w:ins><w:r><w:t>")]), "x").chapters
@@ -101,6 +112,11 @@ def test_markdown_loses_its_marks(tmp_path: Path) -> None:
         ("One", "The wind came off the fjord. 2*3*4 snake_case_word"),
         ("Two", "It rained."),
     ]
+
+
+def test_markdown_quotes_lose_their_marks_and_stay_paragraphs(tmp_path: Path) -> None:
+    (chapter,) = read(tmp_path, "# One\n\n> Dear *Anna*,\n>\n> > It is late here.\n>I am well.\n").chapters
+    assert chapter.text == "Dear Anna,\n\nIt is late here.\nI am well."
 
 
 def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
