@@ -18,7 +18,7 @@ _OWN: Final = str.maketrans(dict.fromkeys((RAISED, LOWERED)))
 SIGN: Final = re.compile(r"(\d{1,3}|[*\u2020\u2021\u00a7]{1,3}|[\u2460-\u2473])")
 _SET_OFF: Final = re.compile(r"[\s.,;:!?)\]\u2026\u00bb\u201d\u2019\"'\u2013\u2014\u3001\u3002\uff0c]|$")
 """Where one of these follows a raised sign, it belongs to the word before it; else it may be half a fraction, or the number of a verse."""
-SMALLER: Final = 0.8
+SMALLER: Final = 0.85
 """A raised sign is smaller than its line by this factor."""
 Line = tuple[str, float, float, float]
 """A line holds its words, the size of the letters, and where they begin, from the left and from below."""

@@ -28,6 +28,10 @@ GAP: Final = 1.35
 """A gap between paragraphs is larger than that between lines by this factor."""
 SHORT: Final = 0.75
 """A line that is shorter, compared with the others, may be a paragraph's last."""
+TALKED: Final = 0.75
+"""Where so many of the lines that begin alike follow the end of a sentence, each begins a paragraph."""
+INDENTED_MOST: Final = 4.0
+"""A paragraph's first line begins at most so many letters' heights further right."""
 _NUMBERED: Final = re.compile(r"(?:page\s|p\.\s?)?\W*(\d{1,4}|[ivxlc]{1,8})(?:\s?(?:/|of)\s?\d{1,4})?\W*", re.IGNORECASE)
 NOTE: Final = 0.95
 """A note's letters are smaller than the text's by this factor."""
@@ -54,6 +58,15 @@ _ENDS: Final = (".", "!", "?", '"', "\u201d", "\u2019")
 _NOTE_ENDS: Final = (*_ENDS, ")", "]", "\u2026", "\u00bb", "\u203a", "\u201c", *"\u3002\uff01\uff1f\u300d\u300f\uff09", *"0123456789")
 _HYPHENS: Final = ("-", "\u2010", "\u00ad")
 _LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_RADICALS: Final = {each: unicodedata.normalize("NFKC", chr(each)) for each in range(0x2E80, 0x2FD6)} | str.maketrans(
+    "⺠⻁⻄⻅⻆⻉⻋⻑⻓⻔⻘⻙⻚⻛⻜⻝⻢⻣⻤⻥⻦⻧⻨⻩⻬⻮⻰", "民虎西见角贝车長长门青韦页风飞食马骨鬼鱼鸟卤麦黄齐齿龙"
+)
+"""Browsers write parts of signs for the whole ones that look alike: a page reads the same, and nobody knows how to say it."""
+_SIGNS: Final = _LIGATURES | _RADICALS
+_EASTERN: Final = r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]"
+_BLANK: Final = re.compile(rf"(?<=[\u201c\u2018]) (?={_EASTERN})|(?<={_EASTERN}) (?=[\u201d\u2019])")
+_NO_BLANK: Final = re.compile(rf"{_EASTERN}[\u201d\u2019]?\n[\u201c\u2018]?{_EASTERN}")
+"""Two lines are joined without one."""
 _ROMAN: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
@@ -80,7 +93,9 @@ class Entry:
 
 def flow(pages: Sequence[Sequence[PrintedLine]], contents: Sequence[Entry]) -> list[Line]:
     """Return paragraphs and headings: those of the table of contents where there is one, else those that are set as such."""
-    kept = _drop_notes(_drop_edges([_raise([replace(line, text=line.text.translate(_LIGATURES)) for line in page]) for page in pages]))
+    kept = _drop_notes(
+        _drop_edges([_raise([replace(line, text=_BLANK.sub("", line.text.translate(_SIGNS))) for line in page]) for page in pages])
+    )
     paragraphs = list(_join(kept))
     levels = sorted(Counter(entry.level for entry in contents).items())
     level = next((each for each, count in levels if count > 1), min((each for each, _ in levels), default=0))
@@ -291,7 +306,7 @@ def _join(pages: Sequence[Sequence[PrintedLine]]) -> Iterator[PrintedLine]:
     pitches = [round(one.low - other.low, 1) for one, other in pairs if one.page == other.page and one.low > other.low]
     pitch = statistics.mode(pitches) if pitches else 0.0
     usual = statistics.median(len(line.text) for line in lines)
-    lefts = {number: statistics.mode(round(line.left) for line in page) for number, page in _by_page(lines)}
+    lefts = {number: _find_margin(page) for number, page in _by_page(lines)}
     joins = _learn_words(lines)
     first, text = lines[0], lines[0].text
     for one, other in pairs:
@@ -301,6 +316,16 @@ def _join(pages: Sequence[Sequence[PrintedLine]]) -> Iterator[PrintedLine]:
             yield replace(first, text=text)
             first, text = other, other.text
     yield replace(first, text=text)
+
+
+def _find_margin(page: Sequence[PrintedLine]) -> int:
+    """Return where the lines of a page begin. Where people talk, most are a paragraph's first, behind the end of another: then lines begin further left."""
+    lefts = Counter(round(line.left) for line in page)
+    usual = max(lefts, key=lambda left: lefts[left])
+    before = [one.text for one, other in pairwise(page) if round(other.left) == usual]
+    ends = sum(each.endswith(_NOTE_ENDS) or not _has_words(each) for each in before)
+    inside = [left for left in lefts if lefts[left] > 1 and usual - INDENTED_MOST * page[0].size < left < usual]
+    return min(inside, default=usual) if ends >= TALKED * len(before) else usual
 
 
 def _by_page(lines: Iterable[PrintedLine]) -> Iterable[tuple[int, list[PrintedLine]]]:
@@ -313,11 +338,15 @@ def _by_page(lines: Iterable[PrintedLine]) -> Iterable[tuple[int, list[PrintedLi
 def _goes_on(one: PrintedLine, other: PrintedLine, pitch: float, usual: float, lefts: dict[int, int]) -> bool:
     if not one.size * 0.9 <= other.size <= one.size * 1.1 or CHAPTER.fullmatch(one.text) or CHAPTER.fullmatch(other.text):
         return False
-    ended = one.text.endswith(_ENDS)
+    ended = one.text.endswith(_ENDS) or not _has_words(one.text)
     if one.page == other.page and 0 <= one.low - other.low <= GAP * max(pitch, 1.2 * one.size):
         return not _is_indented(other, lefts) or (_is_indented(one, lefts) and not ended)
     above = one.page == other.page and other.low < one.low  # a gap; else another column or page
     return not above and not _is_indented(other, lefts) and not (ended and len(one.text) < SHORT * usual)
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _is_indented(line: PrintedLine, lefts: dict[int, int]) -> bool:
@@ -330,6 +359,8 @@ def _learn_words(lines: Iterable[PrintedLine]) -> frozenset[str]:
 
 
 def _join_words(text: str, more: str, known: frozenset[str]) -> str:
+    if _NO_BLANK.search(f"{text[-2:]}\n{more[:2]}"):
+        return f"{text}{more}"
     if not text.endswith(_HYPHENS) or not text[-2:-1].isalpha() or not more[:1].isalpha():
         return f"{text} {more}"
     before, after = re.findall(r"[^\W\d_]+", text)[-1], re.findall(r"[^\W\d_]+", more)[0]
@@ -367,8 +398,12 @@ def _plain(words: str) -> str:
 def _find_headings(paragraphs: Sequence[PrintedLine]) -> list[Line]:
     """Take what says that a chapter begins as headings, else what is set larger than the text; several in a row are one."""
     body = _find_body(paragraphs)
-    spoken = [place for place, each in enumerate(paragraphs) if len(each.text) < HEADING_MOST and CHAPTER.fullmatch(each.text)]
     large = {place for place, each in enumerate(paragraphs) if each.size > LARGER * body and len(each.text) < HEADING_MOST}
+    spoken = [
+        place
+        for place, each in enumerate(paragraphs)
+        if len(each.text) < HEADING_MOST and (CHAPTER.fullmatch(each.text) or (place in large and _NOTES.fullmatch(each.text)))
+    ]
     sizes = sorted({paragraphs[place].size for place in large}, reverse=True)
     made: list[Line] = []
     for place, each in enumerate(paragraphs):

@@ -374,3 +374,51 @@ def test_damage_anywhere_is_a_book_or_a_sentence(seed: int, tmp_path: Path) -> N
             assert all(line.text.strip() for line in flow(lines, [Entry(*each) for each in found["contents"]]))
         else:
             assert found.get("locked") or found["fault"]
+
+
+def test_where_people_talk_each_indented_line_begins_a_paragraph() -> None:
+    rows = [("“Who is it?” she called.", 60), ("“It’s me,” said Ben. “I came over the", 60), ("wall.”", 48), ("* * *", 150), ("“Come in,” said Anna.", 60),
+            ("She held the lamp so that he could see", 60), ("the stairs.", 48)]  # fmt: skip
+    page: list[PrintedAt] = [(words, 12, left, 500 - 18 * place) for place, (words, left) in enumerate(rows)]
+    assert [each.text for each in flow(lay([page]), ())] == [
+        "“Who is it?” she called.",
+        "“It’s me,” said Ben. “I came over the wall.”",
+        "* * *",
+        "“Come in,” said Anna.",
+        "She held the lamp so that he could see the stairs.",
+    ]
+
+
+def test_lines_of_a_hanging_list_stay_together() -> None:
+    rows = [
+        ("Berg, Anna: The ferry and what", 48),
+        ("became of it, a history in", 60),
+        ("three parts", 60),
+        ("Voss, Carl: The shore", 48),
+        ("and the sea", 60),
+    ]
+    page: list[PrintedAt] = [(words, 12, left, 500 - 18 * place) for place, (words, left) in enumerate(rows)]
+    assert [each.text for each in flow(lay([page]), ())] == [" ".join(words for words, _ in rows)]
+
+
+def test_a_browser_writes_parts_of_chinese_signs_for_whole_ones() -> None:
+    page: list[PrintedAt] = [
+        ("她说：“ ⼩明，\u2edb⼤，你先回", 12, 48, 500),
+        ("家。 ”", 12, 48, 482),
+        ("It rained", 12, 48, 464),
+        ("all day.", 12, 48, 446),
+    ]
+    assert [each.text for each in flow(lay([page]), ())] == ["她说：“小明，风大，你先回家。” It rained all day."]
+
+
+def test_notes_at_the_end_are_a_chapter_where_chapters_say_that_they_begin() -> None:
+    pages: list[list[PrintedAt]] = [
+        [(title, 20, 48, 500), (words, 12, 48, 450)]
+        for title, words in (("Chapter One", "It rained."), ("Chapter Two", "It blew."), ("Notes", "By the clerk."))
+    ]
+    assert [each.text for each in flow(lay(pages), ()) if each.level] == ["Chapter One", "Chapter Two", "Notes"]
+
+
+def test_the_number_of_a_note_is_known_in_the_size_that_browsers_give_it() -> None:
+    line = pdf_process._join([("thirty years", 12.0, 48, 400), ("1", 10.0, 120, 405), (", and", 12.0, 126, 400)])
+    assert line[0] == f"thirty years{pdf_process.RAISED}1{pdf_process.LOWERED}, and"
