@@ -6,6 +6,7 @@ import argparse
 import json
 import tempfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -50,7 +51,7 @@ from app.engine.speech.text.cast_script import parse_request
 from app.engine.speech.text.cast_tags import NARRATOR, find_tags
 from app.engine.speech.text.likely_language import choose_language
 from app.engine.speech.text.pronunciations import Rows, keep_used, read_csv_file
-from app.engine.speech.text.said_by import tag_chapter
+from app.engine.speech.text.said_by import count_quotes, tag_chapter
 from app.engine.speech.text.script import require_no_fault
 from app.engine.speech.text.voices import find_named, list_offered_voices
 from app.engine.speech.text.written_out import say_out
@@ -264,7 +265,7 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[
     if settings.get("seed") is None:  # the same one each time, so that what was finished is found again
         settings["seed"] = zlib.crc32("\n".join(each.text for each in book.chapters).encode()) % SEED_LIMIT
     names = [each.name for each in cast]
-    scripts = [tag_chapter(each.script, names) if names else each.script for each in book.chapters]
+    scripts = tag_chapters(book, names) if names else [each.script for each in book.chapters]
     if unused := set(names) - {NARRATOR} - {tag.name for script in scripts for tag in find_tags(script, names)}:
         print_sentence(
             say(
@@ -286,6 +287,14 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[
         written = write_result(Path(folder, "book.m4b"), args.output)
     print_written([written] if written is not None else [], args)
     return FINISHED if written is not None else UNWRITTEN
+
+
+def tag_chapters(book: Book, names: Sequence[str]) -> list[str]:
+    """Return a book's chapters with the tags of these names; whoever is called otherwise there, as "Okonkwo" for "Dr. Okonkwo", is the one of the cast."""
+    speakers, same = count_quotes(each.text for each in book.chapters)
+    own = {same.get(name, name): name for name in names}
+    same = own | {short: own.get(full, full) for short, full in same.items()}
+    return [tag_chapter(each.script, names, same, speakers) for each in book.chapters]
 
 
 def find_voice(given: str | None, transcript: str | None, home: Home, limits: VoiceLimits = DIA) -> VoicePrompt | None:

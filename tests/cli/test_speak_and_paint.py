@@ -25,13 +25,14 @@ from app.base.paths import Home
 from app.base.trouble import Trouble
 from app.cli import job, output_file, paint
 from app.cli.paint import parse_size
-from app.cli.speak import find_voice, read_script, write_subtitles
+from app.cli.speak import find_voice, read_script, tag_chapters, write_subtitles
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, SpeechRequest, VoicePrompt
 from app.engine.jobs.shelf import Search
 from app.engine.keeper.deaths import DEATHS
 from app.engine.keeper.keeper import Keeper
 from app.engine.models.voice_limits import DIA
+from app.engine.speech.book.book import Book, Chapter
 from app.engine.speech.text import voices
 from tests.support import light_engine
 from tests.support.books import save_epub
@@ -387,6 +388,12 @@ def test_subtitles_are_written_beside_a_result_with_its_words_where_a_recogniser
         and first.endswith("\nGood morning.")
         and second.endswith("\nGood night.")
     )
+
+
+@pytest.mark.parametrize("name", ["Hall", "Mrs. Hall"])
+def test_a_cast_names_somebody_of_a_book_by_either_name(name: str) -> None:
+    book = Book((Chapter("", "“No,” said Mrs. Hall."), Chapter("", "“Yes,” said Hall.")))
+    assert [each.partition(" [")[0] for each in tag_chapters(book, [name])] == [f"[{name}] “No,”", f"[{name}] “Yes,”"]
 
 
 @pytest.mark.skipif(find_spec("av") is None, reason="an extra")

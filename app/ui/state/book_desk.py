@@ -319,7 +319,7 @@ class BookDesk:
         return self._tag(chapter.script, self.voiced)
 
     def _tag(self, words: str, names: Collection[str]) -> str:
-        return tag_chapter(words, names, self.same) if names else words
+        return tag_chapter(words, names, self.same, self.speakers) if names else words
 
     def _list_ticked_jobs(self) -> list[str]:
         jobs = [*self._list_jobs()]

@@ -34,6 +34,7 @@ _EITHER_WAY: Final = frozenset("\"'‘»›‹")
 """These open a quote before a word alone."""
 _SAID: Final = frozenset(".,!?…:;—–-。，！？；：～~、")
 """What is said ends so; a word in quotes does not."""
+_CLOSES_WITHIN: Final = " \u00a0\u202f’'”\"»«‹›」』"
 _FREE: Final = frozenset(".!?…:—–―。！？：”“\"»«’‘'」』‹›")
 """A quote that follows one of these is no part of the sentence before it."""
 _TRIMMED: Final = " ,，、—–―-"
@@ -92,13 +93,15 @@ def find_same(names: Iterable[str]) -> dict[str, str]:
     return {short: fulls[0] for short, fulls in longest.items() if len(fulls) == 1}
 
 
-def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[str, str] | None = None) -> list[Edit]:
+def find_quotes(
+    text: str, among: Collection[str] | None = None, same: Mapping[str, str] | None = None, known: Collection[str] = ()
+) -> list[Edit]:
     """Return where tags would stand, however few they are. `among`: whoever is another one is read by the narrator; `same`: which full names
-    short ones stand for, where more is known of that than the text tells."""
+    short ones stand for, where more is known of that than the text tells; `known`: these speak elsewhere in the book."""
     if find_tags(text):
         return []
     lines = text.split("\n")
-    speeches = _name_speeches(text, lines)
+    speeches = _name_speeches(text, lines, known)
     called = {each.name for line in speeches for each in line if each.name}
     same = find_same(called) if same is None else same
     tagged = {same.get(name, name).casefold() for name in (called if among is None else among)}
@@ -127,11 +130,12 @@ def find_quotes(text: str, among: Collection[str] | None = None, same: Mapping[s
     return found
 
 
-def tag_chapter(text: str, among: Collection[str], same: Mapping[str, str] | None = None) -> str:
-    """Return a book's chapter with the tags of these speakers, also where the narrator speaks alone; one that has tags already as it is."""
+def tag_chapter(text: str, among: Collection[str], same: Mapping[str, str] | None = None, known: Collection[str] = ()) -> str:
+    """Return a book's chapter with the tags of these speakers, also where the narrator speaks alone; one that has tags already as it is. `known`: all who
+    speak in the book."""
     if find_tags(text):
         return text
-    quotes = find_quotes(text, among, same)
+    quotes = find_quotes(text, among, same, known)
     return put_tags(text, quotes) if quotes else f"[{NARRATOR}] {text}"
 
 
@@ -163,28 +167,34 @@ def _narrate(line: str, at: int, end: int, begin: int, narrates: bool) -> Iterat
         yield Edit(place, place, NARRATOR)
 
 
-def _name_speeches(text: str, lines: list[str]) -> list[list[_Speech]]:
+def _name_speeches(text: str, lines: list[str], known: Collection[str]) -> list[list[_Speech]]:
     """Return who says what in each line, in the text's language; where its small words do not tell that, in the one whose verbs name most."""
     language = choose_language(text, ("", *EASTERN, *SAYINGS))
     if not language:
         begin = [line for line in text[:LOOKED_AT].split("\n") if line.strip()]
-        language = max(SAYINGS, key=lambda each: sum(bool(speech.name) for speech in chain(*_name_in(each, begin))))
-    return _name_in(language, lines)
+        language = max(SAYINGS, key=lambda each: sum(bool(speech.name) for speech in chain(*_name_in(each, begin, known))))
+    return _name_in(language, lines, known)
 
 
-def _name_in(language: str, lines: list[str]) -> list[list[_Speech]]:
-    speeches, known = _list_speeches(language, lines), frozenset[str]()
+def _name_in(language: str, lines: list[str], elsewhere: Collection[str]) -> list[list[_Speech]]:
+    speeches, known = _list_speeches(language, lines), list_known(language, elsewhere)
     for _ in range(2):  # whoever is named beyond doubt is known elsewhere, too
         for each in chain(*speeches):
             if each.before or each.after:
                 each.name = read_clauses(language, each.before, each.after, known, each.ends)
-        known = list_known(language, {each.name for each in chain(*speeches) if each.name})
+        known = list_known(language, {*elsewhere, *(each.name for each in chain(*speeches) if each.name)})
     _join(speeches)
+    before: _Speech | None = None
+    """The last one of the paragraph before, where it goes on."""
     for line, said in zip(lines, speeches, strict=True):
         for each in said[:1]:
+            if before is not None:
+                each.name = each.name or before.name
             if each.name is None and each.free:
                 each.name = read_gesture(language, each.before, line[each.begin : each.end], each.after, known)
         _share(language, said, known)
+        for each in said[-1:]:
+            before = each if each.goes_on else None
     _join(speeches)
     return speeches
 
@@ -279,7 +289,7 @@ def _pair_quotes(line: str, following: str) -> Iterator[tuple[int, int, bool]]:
 
 def _is_speech(line: str, begin: int, end: int, open_: bool) -> bool:
     """Tell what is said from words in quotes, as in: the "expert" laughed."""
-    inside = line[begin + 1 : end if open_ else end - 1].rstrip()
+    inside = line[begin + 1 : end if open_ else end - 1].rstrip(_CLOSES_WITHIN)
     return bool(inside) and (open_ or inside[-1] in _SAID or line[end : end + 1] == "と" or _is_free(line, begin))
 
 

@@ -57,6 +57,20 @@ def test_of_a_book_all_names_are_counted_and_only_those_that_were_confirmed_get_
     assert "[Narrator] She waited.\n\u201cThank you" in told, "Ben's words are the narrator's then"
 
 
+def test_who_speaks_elsewhere_in_the_book_is_known_in_a_chapter() -> None:
+    chapter = "“It rains,” said Anna.\n\n“Does it?” Ben asked."
+    assert "[Ben]" not in tag_chapter(chapter, {"Anna", "Ben"})
+    assert "[Ben] “Does it?”" in tag_chapter(chapter, {"Anna", "Ben"}, known={"Anna", "Ben"})
+
+
+def test_a_quote_that_goes_on_in_the_next_paragraph_goes_on_behind_its_clause() -> None:
+    assert put_in("“It rained,” said Ben. “All of it.\n\n“And then,” he went on. “I left.”").count("[Ben]") == 4
+
+
+def test_a_quote_that_ends_with_one_within_it_is_speech() -> None:
+    assert put_in("“She said,” said Ben, who had it from her, “‘a man I know.’” He left.").count("[Ben]") == 2
+
+
 def test_who_speaks_too_seldom_for_a_voice_still_tells_who_is_another_one() -> None:
     said = ["Mary", "Anne", "Anne", "Mary Anne", "Mary Anne"]
     counts, same = count_quotes([story := "\n".join(f"“No,” said {name}." for name in said)])
