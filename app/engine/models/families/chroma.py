@@ -13,8 +13,10 @@ def _recognise(entries: Entries, prefix: str) -> str | None:
     return "" if f"{prefix}distilled_guidance_layer.in_proj.bias" in entries else None
 
 
-_FLASH: Final = re.compile(r"(?:(?i:(?<![a-z])|chroma|hd)(?i:flash)|(?<=[a-z])Flash)(?:[vV]?\d+)?(?![A-Za-z])")
-"""Also written together with other words or its version, as on Civitai: chroma1HDFlash_v1, chroma-flashv2; no flashlight."""
+_FLASH: Final = re.compile(
+    r"(?i:(?<![a-z])|chroma|hd)(?i:flash)(?:[vV]?\d+)?(?![A-Za-z])|(?:(?<![A-Z])|CHROMA|HD)Flash(?:[vV]?\d+)?(?![a-z])"
+)
+"""Also written together with other words or its version, as on Civitai: chroma1HDFlash_v1, chromaFlashHeun, chroma-flashv2; no flashlight."""
 
 FAMILY: Final = PictureFamily(
     "chroma", "Chroma", "Chroma", "chroma1-hd", "ChromaPipeline",
