@@ -40,7 +40,7 @@ _NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\
 _LISTED: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|(\d{{1,4}}))[.)\]]*+\s++(?=[^\W\d_]|[\"'(\u2018\u201c])")
 _NOTES: Final = re.compile(
     r"(?:(?:end|foot)?notes?(?: and (?:references|sources)| to [^.,;!?]{1,40})?|"
-    r"(?:anmerkung|endnote|fu(?:ß|ss)note)en(?: (?:und quellen|zu[mr]? [^.,;!?]{1,40}))?|"
+    r"(?:anmerkungen|endnoten|fu(?:ß|ss)noten)(?: (?:und quellen|zu[mr]? [^.,;!?]{1,40}))?|"
     r"notes? de (?:bas de page|fin)|notas?|note|(?:eind|voet)?noten|примечания|注释|注釋|註釋|尾注|脚注|注|註|注記|주석?|미주)\s?[.:：。]?",
     re.IGNORECASE,
 )

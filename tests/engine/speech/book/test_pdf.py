@@ -163,6 +163,9 @@ def test_raised_figures_that_no_notes_at_the_end_count_with_stay(notes: list[str
         (["Endnotes to Chapter 1", "1. A sea."], 11, True),
         (["Anmerkungen zum Text", "1. A sea."], 11, True),
         (["Notes to him, as all said", "1. A sea."], 11, False),
+        (["Endnoten", "1. A sea."], 11, True),
+        (["Fußnoten", "1. A sea."], 11, True),
+        (["Fussnoten zum Text", "1. A sea."], 11, True),
     ],
 )
 def test_one_raised_number_is_a_notes_where_more_than_a_list_says_so(notes: list[str], size: float, left_out: bool) -> None:
