@@ -216,7 +216,7 @@ def open_writer(
 def name_artist(settings: dict[str, Any], author: str = "") -> str:
     """Name the author, else who speaks, and whom a licence credits; where that is nobody, the model."""
     cast, voice, model = (settings.get(each) for each in ("cast", "voice", "model"))
-    names = [str(each.get("name") or "") for each in (cast if isinstance(cast, list | tuple) else ()) if isinstance(each, dict)]
+    names = [str(each.get("name") or "").strip() for each in (cast if isinstance(cast, list | tuple) else ()) if isinstance(each, dict)]
     own = name_voice(str(voice.get("path", ""))) if isinstance(voice, dict) else ""
     told = ", ".join(filter(None, (author or ", ".join(dict.fromkeys(filter(None, names))) or own, list_credits(settings))))
     return told or (BY_ID[model].title if isinstance(model, str) and model in BY_ID else "")

@@ -78,6 +78,7 @@ def test_every_format_says_whom_a_licence_credits(tmp_path: Path, coding: str) -
 
 def test_who_speaks_is_named_once_and_nobody_without_a_name() -> None:
     assert sound.name_artist({"cast": [{"name": "Anna"}, {"name": "Anna"}, {}, {"name": None}, {"name": "Ben"}]}) == "Anna, Ben"
+    assert sound.name_artist({"cast": [{"name": " "}, {"name": "Anna "}]}) == "Anna"
     assert sound.name_artist({"cast": [{"name": None}], "model": "dia-1.6b"}) == BY_ID["dia-1.6b"].title
 
 
