@@ -74,8 +74,8 @@ class Deed:
 
     def order(self) -> None:
         """Give the album an order of its own, at first that in which its creations were made; with no value: take it away."""
-        found = sorted(self._list_album(), key=lambda each: (each.created_s, each.id)) if self.value else []
-        self.gallery.arrange(self.album, found)
+        found = (*self._list_album(), *self._list_album(binned=True)) if self.value else ()
+        self.gallery.arrange(self.album, sorted(found, key=lambda each: (each.created_s, each.id)))
 
     def shift(self) -> None:
         """Move one creation by so many places."""

@@ -145,6 +145,17 @@ def test_what_comes_back_out_of_the_bin_has_its_place_in_the_order_still(desk: D
     assert shown() == [two, four, three, one]
 
 
+def test_what_lies_in_the_bin_when_an_album_gets_its_order_has_a_place_in_it(desk: Desk) -> None:
+    """It came back as the last."""
+    page = page_of(desk)
+    one, two, three = (keep_creation(desk, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abc")
+    album = do(page, "make", ids=f"{one},{two},{three}", value="Comic")["album"]
+    do(page, "delete", ids=f"{two}")
+    do(page, "order", album=album, value="own")
+    do(page, "restore", ids=f"{two}")
+    assert [each["id"] for each in page.get("/hearth/shelf", params={"album": album}).json()["creations"]] == [one, two, three]
+
+
 def test_two_moves_at_once_are_both_made(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     page, found = page_of(desk), Shelf.find
     one, two, three, four = (keep_creation(desk, PictureRequest(f"page {each}"), f"{each}.png").id for each in "abcd")
