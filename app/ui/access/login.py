@@ -64,6 +64,10 @@ TICKET_S: Final = 60.0
 LOGINS_MOST: Final = 40
 FORM_BYTES: Final = 4096
 NAME_LETTERS: Final = 24
+_BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Unicode counts these among letters and symbols, and nothing is seen of them."""
+_MARKS: Final = dict.fromkeys(map(ord, "\u061c\u200e\u200f"))
+"""Unseen marks turn the direction of what stands around them."""
 YEAR_S: Final = 365 * 86400
 WORDS_IN_PASSWORD: Final = 6
 
@@ -268,8 +272,8 @@ class Logins:
 
 def shorten_name(nickname: str) -> str:
     """Return a name in one line, without signs that steer what stands around it; "" for one of which nothing is seen."""
-    name = " ".join(nickname.split())[:NAME_LETTERS].strip()
-    return clean_words(name) if any(unicodedata.category(each)[0] in "LNPS" for each in name) else ""
+    name = " ".join(nickname.translate(_MARKS).split())[:NAME_LETTERS].strip()
+    return clean_words(name) if any(unicodedata.category(each)[0] in "LNPS" and each not in _BLANK for each in name) else ""
 
 
 def digest_token(token: str) -> bytes:
