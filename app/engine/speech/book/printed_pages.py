@@ -36,12 +36,17 @@ _NUMBERED: Final = re.compile(r"(?:page\s|p\.\s?)?\W*(\d{1,4}|[ivxlc]{1,8})(?:\s
 NOTE: Final = 0.95
 """A note's letters are smaller than the text's by this factor."""
 _RAISED: Final = re.compile(rf"{RAISED}([^{LOWERED}]{{1,3}}){LOWERED}|([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{{1,3}})")
-_NOTE: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|{SIGN.pattern})[.)\]]*+\s*+(?=[^\W\d_]|[\"'(\u2018\u201c])")
-_LISTED: Final = re.compile(rf"[\[(]?(?:{_RAISED.pattern}|(\d{{1,4}}))[.)\]]*+\s++(?=[^\W\d_]|[\"'(\u2018\u201c])")
+_OPENS, _CLOSES, _BEGINS_NOTE = r"[\[(（［【〔]?", r"[.)\]、．）］】〕]*+", "(?=[^\\W\\d_]|[\"'(\u2018\u201c「『《〈])"
+_NOTE: Final = re.compile(rf"{_OPENS}(?:{_RAISED.pattern}|{SIGN.pattern}){_CLOSES}\s*+{_BEGINS_NOTE}")
+_LISTED: Final = re.compile(
+    rf"{_OPENS}(?:{_RAISED.pattern}|(\d{{1,4}}|[\u2460-\u2473])){_CLOSES}(?:\s++|(?<!\d)(?=[「『《〈“\u3040-\u30ff\u3400-\u9fff]))"
+    rf"{_BEGINS_NOTE}"
+)
+"""No blank stands before Chinese and Japanese, but a sign that closes: 1月 is January."""
 _NOTES: Final = re.compile(
     r"(?:(?:end|foot)?notes?(?: and (?:references|sources)| to [^.,;!?]{1,40})?|"
     r"(?:anmerkungen|endnoten|fu(?:ß|ss)noten)(?: (?:und quellen|zu[mr]? [^.,;!?]{1,40}))?|"
-    r"notes? de (?:bas de page|fin)|notas?|note|(?:eind|voet)?noten|примечания|注释|注釋|註釋|尾注|脚注|注|註|注記|주석?|미주)\s?[.:：。]?",
+    r"notes? de (?:bas de page|fin)|notas?|note|(?:eind|voet)?noten|примечания|[尾脚腳]?[注註]|[注註][释釋釈記]|주석?|미주)\s?[.:：。]?",
     re.IGNORECASE,
 )
 NOTES_WITHIN: Final = 4

@@ -166,6 +166,13 @@ def test_raised_figures_that_no_notes_at_the_end_count_with_stay(notes: list[str
         (["Endnoten", "1. A sea."], 11, True),
         (["Fußnoten", "1. A sea."], 11, True),
         (["Fussnoten zum Text", "1. A sea."], 11, True),
+        (["注释", "1、海很深。"], 11, True),
+        (["注释", "1.《海》很深。"], 11, True),
+        (["註記", "[1]海は深い。"], 11, True),
+        (["注釈", "（１）「海」は深い。"], 11, True),
+        (["注", "①海很深。"], 11, True),
+        (["注释", "1月的海。"], 11, False),
+        (["注释", "1.5海里。"], 11, False),
     ],
 )
 def test_one_raised_number_is_a_notes_where_more_than_a_list_says_so(notes: list[str], size: float, left_out: bool) -> None:
