@@ -20,7 +20,7 @@ from app.ui.state.desk import Desk
 from app.ui.state.person import who
 
 GAINS, UNTIL = "Hearth-Gains", "Hearth-Until"
-"""The first header has each voice's gain, with which the page asks for the rest, so that nothing grows louder on the way; the second says how far the
+"""The first header has each voice's gain, with which the page asks for the rest, so that no part grows louder on its way; the second says how far the
 sound is."""
 GAIN_MOST: Final = 1e6
 
@@ -49,7 +49,7 @@ def send_heard(desk: Desk, request: Request, asked: HeardAsked) -> Response:
     there = {each.index: Path(each.path) for each in progress.parts if each.index < len(split) and Path(each.path).is_file()}
     known = [(each, heard_part.measure_file(each.path)) for each in list_segments(split, there)]
     known += [] if done else [(segment, join_sound.measure_loudness(spoken[slice(*sound.find_spoken_span(spoken, rate))], rate))]
-    gains = heard_part.choose_gains(asked.gains, known, segment, done, wanted.loudness_lufs)
+    gains = heard_part.choose_gains(asked.gains, known, segment, done, wanted.loudness_lufs, begins=not asked.after)
     if not gains:
         return Response(status_code=204)
     gain, ceiling = gains[segment.voice], join_sound.choose_ceiling(wanted.loudness_lufs)

@@ -16,6 +16,8 @@ from app.engine.speech.sound.sound import Samples
 
 KNOWN_S: Final = 1.0
 """So much of a voice tells how loud it is; its first moment may be quiet."""
+RISE: Final = 10 ** (1 / 20)
+"""A voice becomes louder by so much at most from one of its parts to the next."""
 RAMP_S: Final = 0.2
 """A voice becomes quieter over as long, where it was being heard."""
 
@@ -58,15 +60,26 @@ def cut_next(
 
 
 def choose_gains(
-    heard: dict[int, float], known: Sequence[tuple[Segment, Loudness]], segment: Segment, done: bool, wanted_lufs: float | None
+    heard: dict[int, float],
+    known: Sequence[tuple[Segment, Loudness]],
+    segment: Segment,
+    done: bool,
+    wanted_lufs: float | None,
+    begins: bool = True,
 ) -> dict[int, float]:
     """Add the gain of this segment's voice, by all that is known so far, to those with which voices were heard; none at all where too little is known
-    of it. Heard voices become no louder, but quieter where they turn out to be louder than they began, or for a peak, as in the joined file."""
+    of it. Heard voices become quieter where they turn out to be louder than they began, or for a peak, as in the joined file, but not because another
+    one is so loud that they count as noise. Louder they become again a little where the segment `begins`: as it is heard from its begin."""
     own_s = sum(loudness.seconds for each, loudness in known if each.voice == segment.voice)
     if segment.voice not in heard and wanted_lufs is not None and not done and own_s < KNOWN_S:
         return {}
     chosen = join_sound.choose_gains(known, wanted_lufs)
-    return {voice: min(gain, chosen.get(voice, gain)) for voice, gain in {segment.voice: chosen[segment.voice], **heard}.items()}
+    noise = join_sound.find_noise(join_sound.find_levels(known))
+    rises = {segment.voice: RISE} if begins else {}
+    changed = {
+        voice: gain if voice in noise else min(gain * rises.get(voice, 1.0), chosen.get(voice, gain)) for voice, gain in heard.items()
+    }
+    return {segment.voice: chosen[segment.voice], **changed}
 
 
 def measure_file(file: Path) -> Loudness:

@@ -121,4 +121,32 @@ def test_a_voice_that_begins_quietly_is_as_loud_as_wanted_later() -> None:
         assert gains[1] <= before.get(1, gains[1]), "it grows no louder on the way"
         known.append(each)
     assert gains == join_sound.choose_gains(known[:-1], -30.0)
-    assert choose_gains(gains, known, known[-1][0], True, -30.0) == gains
+    assert choose_gains(gains, known, known[-1][0], True, -30.0, begins=False) == gains, "within a part it grows no louder"
+
+
+def hear(known: list[tuple[Segment, join_sound.Loudness]]) -> dict[int, float]:
+    """Return the gains with which a script's last part is heard, each part after those before it."""
+    gains = dict[int, float]()
+    for place, (segment, _) in enumerate(known):
+        before, gains = gains, choose_gains(gains, known[: place + 1], segment, True, -18.0)
+        assert all(gains[voice] <= gain * 1.1221 for voice, gain in before.items()), "it rises by a decibel at most"
+    return gains
+
+
+def say_at(voice: int, lufs: float) -> tuple[Segment, join_sound.Loudness]:
+    return Segment(Path(), voice=voice), join_sound.Loudness(4.0 * 10 ** (lufs / 10), 4.0, 10 ** ((lufs + 10) / 20))
+
+
+def test_a_voice_that_was_loud_once_is_as_loud_as_joined_later() -> None:
+    known = [say_at(1, lufs) for lufs in (-24, -10, *[-24] * 60)]
+    assert hear(known[:2])[1] < 0.6
+    assert hear(known) == pytest.approx(join_sound.choose_gains(known, -18.0), rel=0.01)
+
+
+def test_a_voice_that_was_heard_becomes_no_quieter_for_one_that_shouts() -> None:
+    """Beside the shout it counts as noise, and had the other one's gain for the rest of the script."""
+    known = [*[say_at(2, -37)] * 3, say_at(1, -20), say_at(1, -8)]
+    assert join_sound.find_noise(join_sound.find_levels(known)) == {2}
+    assert hear(known)[2] == hear(known[:1])[2]
+    known += [say_at(1, -20), say_at(2, -37)] * 40
+    assert hear(known) == pytest.approx(join_sound.choose_gains(known, -18.0), rel=0.01)
