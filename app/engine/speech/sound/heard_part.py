@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from app.engine.speech.sound import join_sound, sound
+from app.engine.jobs.parts import DIGITS_MOST
+from app.engine.speech.sound import join_sound, sound, spoken_parts
 from app.engine.speech.sound.join_sound import FADE_S, Loudness, Segment
 from app.engine.speech.sound.sound import Samples
 
@@ -86,6 +87,7 @@ def measure_file(file: Path) -> Loudness:
     return _measure_file(file, file.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=10**DIGITS_MOST)
 def _measure_file(file: Path, _written_ns: int) -> Loudness:
-    return join_sound.measure_loudness(*join_sound.read_spoken(file))
+    """All parts of the longest script are known at once, as each look asks for them all."""
+    return spoken_parts.read_loudness(file) or join_sound.measure_loudness(*join_sound.read_spoken(file))

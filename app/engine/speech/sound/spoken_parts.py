@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, NotRequired
 
@@ -22,7 +22,8 @@ from app.base.trouble import Trouble
 from app.engine.jobs.events import Doubt
 from app.engine.jobs.parts import HEARD, SPOKEN, is_elsewhere, mark_elsewhere, name_mark
 from app.engine.jobs.settings import SEED_LIMIT
-from app.engine.speech.sound import sound
+from app.engine.speech.sound import join_sound, sound
+from app.engine.speech.sound.join_sound import Loudness
 from app.engine.speech.sound.sound import Samples
 
 Codes = NDArray[np.int16]
@@ -35,6 +36,8 @@ _UNFINISHED: Final = Bounds(most_bytes=4 << 20, values=500_000)
 ABOUT: Final = Bounds(most_bytes=4 << 20)
 """What is said of a finished part stays within these bounds; its codes are one long word."""
 SECONDS_MOST: Final = 3600.0
+LOUDNESS_MOST: Final = 1e6
+"""No number of a part's loudness is as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class StoredPart(TypedDict):
     channels: Annotated[int, Field(ge=1)]
     codes: str
     doubt: NotRequired[Doubt]
+    loudness: NotRequired[Annotated[list[Annotated[float, Field(ge=0, le=LOUDNESS_MOST)]], Field(min_length=3, max_length=3)]]
 
 
 STORED: Final = TypeAdapter(StoredPart)
@@ -92,6 +96,7 @@ def save(part: SpokenPart, samples: Samples, rate: int) -> None:
     values = {
         "text": part.text, "seed": part.seed, "key": part.key, "whole": part.whole, "seconds": part.seconds,
         "frames": part.frames or len(codes), "channels": codes.shape[1], "codes": packed, "doubt": part.doubt,
+        "loudness": astuple(join_sound.measure_loudness(*join_sound.read_spoken(part.path))),
     }  # fmt: skip
     with sound.replacing_or_explaining(about) as unfinished:
         unfinished.write_text(json.dumps(values), "utf-8")
@@ -121,6 +126,18 @@ def find(path: Path) -> SpokenPart | None:
         )
     except (FileNotFoundError, ValueError, RecursionError):
         return None
+
+
+def read_loudness(path: Path) -> Loudness | None:
+    """Return what was noted of this sound; None where nothing was, or the sound was changed since."""
+    about = path.with_suffix(".json")
+    try:
+        if about.stat().st_mtime_ns < path.stat().st_mtime_ns:
+            return None
+        values = read_json(about, ABOUT)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return Loudness(*values["loudness"]) if is_right(STORED, values) and "loudness" in values else None
 
 
 def measure(job: Path, index: int, text: str) -> float:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.engine.speech.sound import join_sound, sound
-from app.engine.speech.sound.heard_part import choose_gains, cut_next
+from app.engine.speech.sound import join_sound, sound, spoken_parts
+from app.engine.speech.sound.heard_part import choose_gains, cut_next, measure_file
 from app.engine.speech.sound.join_sound import Segment
+from app.engine.speech.sound.spoken_parts import SpokenPart
 
 RATE = 16_000
 
@@ -150,3 +152,22 @@ def test_a_voice_that_was_heard_becomes_no_quieter_for_one_that_shouts() -> None
     assert hear(known)[2] == hear(known[:1])[2]
     known += [say_at(1, -20), say_at(2, -37)] * 40
     assert hear(known) == pytest.approx(join_sound.choose_gains(known, -18.0), rel=0.01)
+
+
+def test_a_part_is_measured_once_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above 512 parts each look measured every file again, and the first one of a long script took 15 seconds."""
+    file, samples = tmp_path / "part.wav", part()
+    spoken_parts.save(SpokenPart("One.", 1, "key", 1.2, True, None, file), samples, RATE)
+    noted = join_sound.measure_loudness(*join_sound.read_spoken(file))
+    others = [tmp_path / f"part-{place}.wav" for place in range(600)]
+    for each in others:
+        each.hardlink_to(file)
+        each.with_suffix(".json").hardlink_to(file.with_suffix(".json"))
+    with monkeypatch.context() as patch:
+        patch.setattr(join_sound, "read_spoken", lambda file: pytest.fail("it was noted"))
+        assert {measure_file(each) for each in others} == {noted}
+        patch.setattr(spoken_parts, "read_loudness", lambda file: pytest.fail("it was read"))
+        assert {measure_file(each) for each in others} == {noted}
+    sound.write(file, samples / 2, RATE)
+    os.utime(file, ns=(0, file.with_suffix(".json").stat().st_mtime_ns + 1))
+    assert measure_file(file).power == pytest.approx(noted.power / 4, rel=0.01), "it was changed since"
