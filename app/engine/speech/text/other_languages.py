@@ -149,8 +149,8 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
         part, whole = row.fractions[found["part"]], found["whole"]
         said = row.mixed(row.cardinal(int(whole)), part) if whole else part
         article, _, rest = said.partition(" ")
-        before = found.string[max(0, found.start() - len(article) - 3) : found.start()].lower().split()
-        if rest and before[-1:] == [article] and not whole and found["part"].startswith("1/"):
+        before = found.string[max(0, found.start() - len(article) - 3) : found.start()]
+        if rest and not whole and found["part"].startswith("1/") and re.search(rf"(?<!\w){article}\s+$", before, re.IGNORECASE):
             return rest  # "one" stands there already
         return f"{said[:-1]}a" if said.endswith(("medio", "meio", "mezzo")) and _FEMININE.match(found.string, found.end()) else said
 
