@@ -162,7 +162,10 @@ BEFORE_PARTS: Final = (
     "der|aller|davon|Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?|Seiten?|"
     "Millionen|Meilen?|des|dieser|dieses|von|vom|mehr|weniger|(?:[mds]ein|ihr|unser|eur)e[rs]"
 )
-NUMBERED: Final = words("Heft Hefte Ausgabe Nummer Nr. Hausnummer Zimmer Raum Jahrgang Linie Klasse straße Straße gasse allee")
+NUMBERED: Final = words(
+    "Heft Hefte Ausgabe Nummer Nr. Hausnummer Zimmer Raum Jahrgang Linie Klasse straße Straße gasse allee § Runde Etappe Gleis Haus Wohnung Satz Reihe "
+    "Aktenzeichen Beschluss"
+)
 ABOUT: Final = ("[Ee]in 1", *(rf"{word} \d" for word in ("[Ee]twa", "[Rr]und", "[Kk]napp", "[Ff]ast")))
 _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"

@@ -65,6 +65,10 @@ def test_numbers(language: str) -> None:
          "ein Achtel Kilogramm, ein acht/zehn, kein eins/fünf"),
         ("de", "Heft 5/6 des Jahrgangs, Nr. 3/4 der Reihe, Ringstraße 1/2, 5/6 des Jahrgangs", "Heft fünf/sechs des Jahrgangs, Nummer drei/vier der Reihe, "
          "Ringstraße eins/zwei, fünf Sechstel des Jahrgangs"),
+        ("de", "Heft 1/6 des Jahres, Runde 2/5 des Turniers, Aktenzeichen 3/8 vom 4. Mai, § 3/5 des Gesetzes", "Heft eins/sechs des Jahres, "
+         "Runde zwei/fünf des Turniers, Aktenzeichen drei/acht vom vierten Mai, § drei/fünf des Gesetzes"),
+        ("de", "Gleis 1/5 des Bahnhofs, Satz 3/6 von links, Beschluss 1/4 des Rats, im Haus 2/3, Etappe 4/5 der Tour", "Gleis eins/fünf des Bahnhofs, "
+         "Satz drei/sechs von links, Beschluss eins/vier des Rats, im Haus zwei/drei, Etappe vier/fünf der Tour"),
         ("de", "fast 8/10, fast 4/5, fast 8/10 der Leute", "fast acht/zehn, fast vier Fünftel, "
          "fast acht Zehntel der Leute"),
         ("de", "Er trank\n1/2 Liter Milch, alle 1/2 Stunde\n\n1/2 Liter", "Er trank einen halben Liter Milch, alle halbe Stunde ein halber Liter"),
