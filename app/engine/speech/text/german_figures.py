@@ -126,7 +126,8 @@ def _word_half(found: re.Match[str]) -> str:
     if before:
         return f"{before} {'einer' if kind == 0 else 'einem'} halben "
     said = found.string[: found.start()].rstrip()
-    begins = not said or found.string.count("\n", len(said), found.start()) > 1 or _ENDED.search(said[-8:])
+    lines = found.string.count("\n", len(said), found.start())
+    begins = not said or lines > 1 or _ENDED.search(said[-8:]) or (lines and _LISTED.fullmatch(said, said.rfind("\n") + 1))
     return ("eine halbe ", "ein halbes ", "ein halber " if begins else "einen halben ")[kind]
 
 
@@ -185,6 +186,8 @@ _ENDED: Final = re.compile(
     r"(?:(?<!\b\w)(?<!\bca)(?<!\b(?:bzw|max|min))(?<!\b(?:mind|inkl|zzgl))\.|[:!?\u2026])[\"\u201c\u201d\u00bb\u00ab)]*$", re.IGNORECASE
 )
 """Ends a sentence, not a short form."""
+_LISTED: Final = re.compile(r"(?:[-*\u2022\u2013] ?)?\d.*|(?:\w+ )?[A-ZÄÖÜ]\w*")
+"""Such a line has no end, and what is below begins: an ingredient, and what they are for."""
 _HALF: Final = re.compile(
     r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"
     rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?|alle)"
