@@ -190,7 +190,8 @@ _LISTED: Final = re.compile(r"(?:[-*\u2022\u2013] ?)?\d.*|(?:\w+ )?[A-ZÄÖÜ]\w
 """Such a line has no end, and what is below begins: an ingredient, and what they are for."""
 _HALF: Final = re.compile(
     r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"
-    rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?|alle)"
+    rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?|"
+    r"alle(?= {1,2}1/2[ \u00a0](?:Stunde|Minute|Sekunde|Tag|Woche|Monat|Jahr|Meter|Kilometer|Seite)\b))"
     r"(?P<adjective> (?:letzt|erst|nächst|vorig|zweit|dritt|ganz|gut|knapp|reichlich|voll|übrig)e[mnrs]?)?) {1,2})?+"
     r"1/2[ \u00a0](?=(?:(?P<feminine>Stunde|Minute|Sekunde|Woche|Seite|Million|Milliarde|Tasse|Flasche|Packung|Dose|Scheibe|Zwiebel|Zitrone|Umdrehung)|"
     r"(?P<neuter>Jahr(?:zehnt|hundert|tausend)?|Pfund|Kilo|Dutzend|Glas|Huhn|Brot)|Tag|Monat|Liter|Meter|Kilometer|Becher|(?:Tee|Ess)?[Ll]öffel)\b)",

@@ -76,6 +76,8 @@ def test_numbers(language: str) -> None:
         ("es", "(un 1/4), ¿un 1/4?, (un)1/4", "(un cuarto), ¿un cuarto?, (un)un cuarto"),
         ("de", "Zutaten:\n1/2 Liter Milch\n1/2 Liter Wasser\n\nDer Teig\n1/2 Liter Öl", "Zutaten: ein halber Liter Milch ein halber Liter Wasser "
          "Der Teig ein halber Liter Öl"),
+        ("de", "Wir bekamen alle 1/2 Liter Milch, alle ½ Stunde und alle 1/2 Meter", "Wir bekamen alle einen halben Liter Milch, "
+         "alle halbe Stunde und alle halbe Meter"),
         ("fr", "un 1/4, un ¼, brun ¼", "un quart, un quart, brun un quart"), ("es", "medio 1/2", "medio medio"),
         ("fr", "1 h, 1/2", "une heure, un demi"), ("it", "1 h", "un'ora"),
         ("fr", "2024-05-03", "trois mai deux mille vingt-quatre"), ("es", "1 h y 1 £", "una hora y una libra"), ("pt", "1 h", "uma hora"),
