@@ -167,7 +167,12 @@ NUMBERED: Final = words(
     "Heft Hefte Ausgabe Nummer Nr. Hausnummer Zimmer Raum Jahrgang Linie Klasse straße Straße gasse allee § Runde Etappe Gleis Haus Wohnung Satz Reihe "
     "Aktenzeichen Beschluss"
 )
-ABOUT: Final = ("[Ee]in 1", *(rf"{word} \d" for word in ("[Ee]twa", "[Rr]und", "[Kk]napp", "[Ff]ast")))
+ABOUT: Final = (
+    *(f"(?i:{word}) 1" for word in words("ein kein")),
+    *(rf"(?i:{word}) {number}" for word in words("etwa rund knapp fast um ca\\. circa gut über ungefähr") for number in (r"\d", r"\d \d")),
+)
+BEFORE_A_PART: Final = rf"{OWN}(?:e[mnrs]?)?|das|de[ms]|jede[mnrs]?"
+"""A fraction has no article of its own after one of these."""
 _BEGINS: Final = "|".join(STARTERS)
 _ARTICLE: Final = rf"((?:\b(?P<before>{_BEFORE}) )?\b(?P<article>{ARTICLES}) )"
 _NOUN: Final = re.compile(r"[A-ZÄÖÜ][a-zäöüß]*")
@@ -194,10 +199,14 @@ _HALF: Final = re.compile(
     r"alle(?= {1,2}1/2[ \u00a0](?:Stunde|Minute|Sekunde|Tag|Woche|Monat|Jahr|Meter|Kilometer|Seite)\b))"
     r"(?P<adjective> (?:letzt|erst|nächst|vorig|zweit|dritt|ganz|gut|knapp|reichlich|voll|übrig)e[mnrs]?)?) {1,2})?+"
     r"1/2[ \u00a0](?=(?:(?P<feminine>Stunde|Minute|Sekunde|Woche|Seite|Million|Milliarde|Tasse|Flasche|Packung|Dose|Scheibe|Zwiebel|Zitrone|Umdrehung)|"
-    r"(?P<neuter>Jahr(?:zehnt|hundert|tausend)?|Pfund|Kilo|Dutzend|Glas|Huhn|Brot)|Tag|Monat|Liter|Meter|Kilometer|Becher|(?:Tee|Ess)?[Ll]öffel)\b)",
+    r"(?P<neuter>Jahr(?:zehnt|hundert|tausend)?|Pfund|Kilo(?:gramm)?|Dutzend|Glas|Huhn|Brot)|Tag|Monat|Liter|Meter|Kilometer|Becher|(?:Tee|Ess)?[Ll]öffel)\b)",
     re.IGNORECASE,
 )
+_SPELLED: Final = {"l": "Liter", "m": "Meter", "km": "Kilometer", "kg": "Kilogramm", "h": "Stunde", "min": "Minute"}
+_OF_A_UNIT: Final = re.compile(rf"\b({BEFORE_A_PART}) {{1,2}}(1/\d)[ \u00a0]?({'|'.join(_SPELLED)})\b", re.IGNORECASE)
+"""After an article it is no decimal number."""
 RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    (_OF_A_UNIT, lambda found: f"{found[1]} {found[2]} {_SPELLED[found[3].lower()]}"),
     (_HALF, _word_half),
     (_ISO, lambda found: f"{found[3]}.{found[2]}.{found[1]}"),
     (_CLOCK, _word_clock),

@@ -17,6 +17,8 @@ from app.engine.speech.text.spoken_forms import AT_THE_END, FRACTIONS
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 LIMIT: Final = 10**12
 """A longer number is read figure by figure."""
+ARTICLE_MOST: Final = 10
+"""An article and the blanks behind it are no longer."""
 _DECIMALS: Final = {"1/2": "5", "1/4": "25", "3/4": "75"}
 _FEMININE: Final = re.compile(
     r" (?:horas?|tazas?|cucharad(?:it)?as?|libras?|docenas?|páginas?|cebollas?|botellas?|manzanas?|naranjas?|pizzas?|copas?|semanas?|jornadas?|xícaras?|"
@@ -66,6 +68,8 @@ class Language:
     """Or after one of these, which goes as far as the slash, and where it is in lowest terms: else it may be a mark."""
     numbered: tuple[str, ...] = ()
     """But not after one of these: they are numbers of it."""
+    articles: str = ""
+    """A fraction of one has no article of its own after these; empty: after its own."""
     hours: Callable[[int], str] | None = None
     """It gives the words for a clock's hours, where they are counted otherwise than anything else."""
     count: Callable[[int], str] | None = None
@@ -149,8 +153,13 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
         part, whole = row.fractions[found["part"]], found["whole"]
         said = row.mixed(row.cardinal(int(whole)), part) if whole else part
         article, _, rest = said.partition(" ")
-        before = found.string[max(0, found.start() - len(article) - 3) : found.start()]
-        if rest and not whole and found["part"].startswith("1/") and re.search(rf"(?<!\w){article}\s+$", before, re.IGNORECASE):
+        before = found.string[max(0, found.start() - ARTICLE_MOST) : found.start()]
+        if (
+            rest
+            and not whole
+            and found["part"].startswith("1/")
+            and re.search(rf"(?<!\w)(?:{row.articles or article})\s+$", before, re.IGNORECASE)
+        ):
             return rest  # "one" stands there already
         return f"{said[:-1]}a" if said.endswith(("medio", "meio", "mezzo")) and _FEMININE.match(found.string, found.end()) else said
 
@@ -395,7 +404,7 @@ LANGUAGES: Final[Mapping[str, Language]] = {
         {"&": "und", "+": "plus", "=": "gleich", "@": "at"}, count=lambda value: "ein" if value == 1 else german_figures.cardinal(value),
         year=german_figures.year, day=german_figures.day, own=german_figures.RULES,
         fractions=german_figures.FRACTIONS, before_parts=german_figures.BEFORE_PARTS, about=german_figures.ABOUT,
-        numbered=german_figures.NUMBERED,
+        numbered=german_figures.NUMBERED, articles=german_figures.BEFORE_A_PART,
         mixed=lambda whole, part: f"{whole[:-1] if whole.endswith('eins') else whole}{part.replace(' ', '').lower()}",
         counted=f"Seite|S\\.|Kapitel|Kap\\.|Bd\\.|Szene|Folge|Lektion|CD|(?:Blatt|Teil|Band|Buch|Akt|Abschnitt|Folie|Schritt|Stufe){AT_THE_END}",
         several=f"Seiten|Folgen|Szenen|(?:Teile|Bände|Akte){AT_THE_END}", of="von",

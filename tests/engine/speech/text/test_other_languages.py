@@ -62,7 +62,7 @@ def test_numbers(language: str) -> None:
         ("de", "1/5 des Gehalts, 1/6 vom Kuchen, 1/5 von allen, 2/5 seiner Leute, 1/8 ihres Gelds, 1/5 mehr", "ein Fünftel des Gehalts, "
          "ein Sechstel vom Kuchen, ein Fünftel von allen, zwei Fünftel seiner Leute, ein Achtel ihres Gelds, ein Fünftel mehr"),
         ("de", "Ein 1/5, etwa 2/5, fast 1/10, ein 1/4, ein 1/8 kg, ein 8/10, kein 1/5", "Ein Fünftel, etwa zwei Fünftel, fast ein Zehntel, ein Viertel, "
-         "ein Achtel Kilogramm, ein acht/zehn, kein eins/fünf"),
+         "ein Achtel Kilogramm, ein acht/zehn, kein Fünftel"),
         ("de", "Heft 5/6 des Jahrgangs, Nr. 3/4 der Reihe, Ringstraße 1/2, 5/6 des Jahrgangs", "Heft fünf/sechs des Jahrgangs, Nummer drei/vier der Reihe, "
          "Ringstraße eins/zwei, fünf Sechstel des Jahrgangs"),
         ("de", "Heft 1/6 des Jahres, Runde 2/5 des Turniers, Aktenzeichen 3/8 vom 4. Mai, § 3/5 des Gesetzes", "Heft eins/sechs des Jahres, "
@@ -78,6 +78,11 @@ def test_numbers(language: str) -> None:
          "Der Teig ein halber Liter Öl"),
         ("de", "Wir bekamen alle 1/2 Liter Milch, alle ½ Stunde und alle 1/2 Meter", "Wir bekamen alle einen halben Liter Milch, "
          "alle halbe Stunde und alle halbe Meter"),
+        ("de", "eine 1/4 Stunde, kein 1/4, das 1/3, mein 1/8 Liter, kein 3/4", "eine Viertel Stunde, kein Viertel, das Drittel, "
+         "mein Achtel Liter, kein drei Viertel"),
+        ("de", "ein 1/4 l, ein 1/2 l, eine 1/4 h, ein 1/2 kg", "ein Viertel Liter, ein halber Liter, eine Viertel Stunde, ein halbes Kilogramm"),
+        ("de", "um 1/5, ca. 1/5, circa 1/5, gut 1/5, Über 1/5, ungefähr 1/5, etwa 2 1/5, warum 1/5", "um ein Fünftel, circa ein Fünftel, "
+         "circa ein Fünftel, gut ein Fünftel, Über ein Fünftel, ungefähr ein Fünftel, etwa zweieinfünftel, warum eins/fünf"),
         ("fr", "un 1/4, un ¼, brun ¼", "un quart, un quart, brun un quart"), ("es", "medio 1/2", "medio medio"),
         ("fr", "1 h, 1/2", "une heure, un demi"), ("it", "1 h", "un'ora"),
         ("fr", "2024-05-03", "trois mai deux mille vingt-quatre"), ("es", "1 h y 1 £", "una hora y una libra"), ("pt", "1 h", "uma hora"),
