@@ -125,7 +125,7 @@ def _word_half(found: re.Match[str]) -> str:
         return f"{article}{found['adjective'] or ''} halb{_end_half(article.lower(), kind)} "
     if before:
         return f"{before} {'einer' if kind == 0 else 'einem'} halben "
-    said = found.string[: found.start()].rstrip()
+    said = found.string[: found.start()].rstrip(" \n\t\u00a0-*\u2022\u2013")  # a list's signs, too
     lines = found.string.count("\n", len(said), found.start())
     begins = not said or lines > 1 or _ENDED.search(said[-8:]) or (lines and _LISTED.fullmatch(said, said.rfind("\n") + 1))
     return ("eine halbe ", "ein halbes ", "ein halber " if begins else "einen halben ")[kind]

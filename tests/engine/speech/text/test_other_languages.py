@@ -76,6 +76,7 @@ def test_numbers(language: str) -> None:
         ("es", "(un 1/4), ¿un 1/4?, (un)1/4", "(un cuarto), ¿un cuarto?, (un)un cuarto"),
         ("de", "Zutaten:\n1/2 Liter Milch\n1/2 Liter Wasser\n\nDer Teig\n1/2 Liter Öl", "Zutaten: ein halber Liter Milch ein halber Liter Wasser "
          "Der Teig ein halber Liter Öl"),
+        ("de", "Zutaten\n- 1/2 Liter Milch\n- 1/2 Liter Öl", "Zutaten - ein halber Liter Milch - ein halber Liter Öl"),
         ("de", "Wir bekamen alle 1/2 Liter Milch, alle ½ Stunde und alle 1/2 Meter", "Wir bekamen alle einen halben Liter Milch, "
          "alle halbe Stunde und alle halbe Meter"),
         ("de", "eine 1/4 Stunde, kein 1/4, das 1/3, mein 1/8 Liter, kein 3/4", "eine Viertel Stunde, kein Viertel, das Drittel, "
