@@ -337,6 +337,30 @@ def test_a_browser_stays_the_same_guest_over_shares(desk: Desk, tmp_path: Path) 
             assert [each["id"] for each in sharing.view()["guests"]].count(ada["id"]) == 1, "a browser has one login"
 
 
+def test_who_shares_a_browser_goes_back_to_the_guest_they_were(desk: Desk) -> None:
+    """Each change made a new guest, and the shelves of those before were lost for good."""
+    with shared(desk) as (address, words, sharing), patient_http.Client(base_url=address) as browser:
+        door = "/hearth/login"
+        for name in ("Ada", "Ben"):
+            assert browser.post(door, data={"password": words, "name": name, "other": ""}).status_code == 303
+        ids = {each["name"]: each["id"] for each in sharing.view()["guests"]}
+        asked = browser.get(f"{door}?other").text
+        assert "I am <bdi>Ada</bdi>" in asked and "I am <bdi>Ben</bdi>" in asked and f"?other={ids['Ada']}" in asked
+        form = browser.get(f"{door}?other={ids['Ada']}").text
+        assert 'value="Ada"' in form and f'name="other" value="{ids["Ada"]}"' in form
+        assert f'name="other" value="{ids["Ada"]}"' in browser.post(door, data={"password": "no", "other": ids["Ada"]}).text
+        for name in ("Ada", "Ben", "Ada"):
+            assert browser.post(door, data={"password": words, "name": name, "other": ids[name]}).status_code == 303
+            assert 'value="' + name in browser.get(door).text, "the last one comes first"
+        assert {each["id"] for each in sharing.view()["guests"]} == {*ids.values()}
+        browser.post(door, data={"password": words, "name": "Eve", "other": f"{ids['Ada']}0"})
+        assert len(sharing.view()["guests"]) == 3, "nobody becomes a guest whom the browser does not keep"
+        for name in "FGH":
+            browser.post(door, data={"password": words, "name": name, "other": ""})
+        asked = browser.get(f"{door}?other").text
+        assert "<bdi>Eve</bdi>" in asked and "<bdi>Ada</bdi>" not in asked, "it keeps the last ones"
+
+
 def test_who_shares_a_browser_need_not_be_the_earlier_guest(desk: Desk) -> None:
     """A name that was cleared came back, and whoever came second had the first one's shelf."""
     with shared(desk) as (address, words, sharing), patient_http.Client(base_url=address) as browser:
@@ -349,9 +373,9 @@ def test_who_shares_a_browser_need_not_be_the_earlier_guest(desk: Desk) -> None:
         assert ada["name"] == "" and "Ada" not in browser.get(door).text, "she took it out"
         browser.post(door, data={"password": words, "name": "Ada"})
         asked = browser.get(f"{door}?other").text
-        assert 'type="hidden" name="other"' in asked and "Ada" not in asked
+        assert 'type="hidden" name="other"' in asked and 'value="Ada"' not in asked
         german = browser.get(f"{door}?language=de&other", follow_redirects=True).text
-        assert "?language=ja&amp;other" in german and "Ada" not in german, "another language is no other wish"
+        assert "?language=ja&amp;other" in german and 'value="Ada"' not in german, "another language is no other wish"
         browser.get(f"{door}?language=en")
         assert browser.get(f"{door}").text.count('value="Ada"') == 1, "asking alone changes nothing"
         assert 'type="hidden" name="other"' in browser.post(door, data={"password": "no", "name": "Ben", "other": ""}).text
@@ -418,6 +442,11 @@ def test_the_code_says_whom_a_browser_keeps_and_lets_in_another(desk: Desk, entr
         (ben,) = sharing.view()["guests"]
         assert ben["name"] == "Ben" and ben["id"] != ada["id"]
         assert "In this browser you are <bdi>Ben</bdi>." in browser.get(entrances[-1]).text
+        asked = browser.get(entrances[-1]).text
+        assert f'value="{ada["id"]}" class="skip">I am <bdi>עדה</bdi>' in asked, "and back to the earlier one"
+        assert browser.post(door, data={"who": ada["id"]}).url.path == "/"
+        assert next(each for each in sharing.view()["guests"] if each["name"] == "עדה")["id"] == ada["id"]
+        assert "In this browser you are <bdi>עדה</bdi>." in browser.get(entrances[-1]).text
 
 
 def test_who_is_sent_away_for_good_needs_the_new_password(desk: Desk, entrances: list[str]) -> None:

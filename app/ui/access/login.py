@@ -13,11 +13,12 @@ import threading
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final, Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -54,7 +55,10 @@ WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
 a key by themselves."""
 TICKET: Final = "t"
 OTHER: Final = "other"
-"""The form has it from one who says that they are not the guest whom this browser keeps."""
+"""The form has it from one who says that they are not the guest who came last in this browser, with the earlier one whom they are, if any."""
+GUESTS_KEPT: Final = 4
+"""A browser keeps the last guests who came in by it, so that nobody loses their shelf to another one."""
+BETWEEN: Final = "|"
 WHO: Final = "who"
 """The form asks a guest who is in already for their name alone, as one who came by the QR code was asked nothing."""
 AGAIN: Final = "again"
@@ -209,11 +213,11 @@ class Logins:
         self.by_token[digest_token(token)] = Login(person, name, now_s, now_s)
         return token
 
-    def enter_as_other(self, token: str, address: str) -> str:
-        """Return a new guest's token for that of the guest whom their browser kept."""
+    def enter_as(self, token: str, address: str, kept: str) -> str:
+        """Return another guest's token for that of the guest who came last in a browser: an earlier one's, or with "" a new one's."""
         with self.lock:
             self.by_token.pop(digest_token(token), None)
-            return self._enter(self.find_household(address), None, self.clock(), "")
+            return self._enter(self.find_household(address), None, self.clock(), kept)
 
     def give_name(self, token: str, nickname: str) -> None:
         """Call a guest so; "" for one who would not say."""
@@ -340,25 +344,19 @@ class LoginRequired:
         if request.method == "POST":
             return await self._answer_login(request)
         ticket = request.query_params.get(TICKET, "")
-        if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope), request.cookies.get(VISITOR, ""))):
-            again = f"={AGAIN}" if self._find_known(request) else ""
-            asks = bool(again) or self._is_unasked(token)
-            return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}{again}" if asks else "/", 303))
-        if WHO in request.query_params and self._is_guest(request):
-            login = self._logins.find_login(request.cookies[COOKIES[False]])
-            again = AGAIN if request.query_params[WHO] == AGAIN else ""
-            return render_page(request, None, 200, False, (login and login.nickname) or "", asks="again" if again else "name")
-        chosen, other = request.query_params.get("language", ""), OTHER in request.query_params
-        if chosen not in languages():
-            return render_page(
-                request,
-                None,
-                ShareEnded.status if self._logins.closed else 200,
-                self._logins.owner,
-                "" if other else self._recall_name(request),
-                asks=self._choose_form(request, other),
+        kept = self._find_kept(request, None)[1]
+        if ticket and (token := self._logins.use_ticket(ticket, self._find_address(request.scope), kept)):
+            again = f"={AGAIN}" if kept else ""
+            return self._remember(
+                request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}{again}" if kept or self._is_unasked(token) else "/", 303)
             )
-        answer = RedirectResponse(f"{LOGIN_PATH}?{OTHER}" if other else LOGIN_PATH, 303)
+        if WHO in request.query_params and self._is_guest(request):
+            return self._ask_again(request) if request.query_params[WHO] == AGAIN else render_page(request, None, 200, False, asks="name")
+        chosen, other = request.query_params.get("language", ""), request.query_params.get(OTHER)
+        if chosen not in languages():
+            status = ShareEnded.status if self._logins.closed else 200
+            return self._ask(request, None, status, self._recall_name(self._find_kept(request, other)[0]), other)
+        answer = RedirectResponse(LOGIN_PATH if other is None else f"{LOGIN_PATH}?{urlencode({OTHER: other})}", 303)
         answer.set_cookie(COOKIE, chosen, max_age=YEAR_S, samesite="lax")  # read by the page's own script
         return answer
 
@@ -372,22 +370,20 @@ class LoginRequired:
         given = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).items()}
         if WHO in given and self._is_guest(request):
             own = request.cookies[COOKIES[False]]
-            if given[WHO] == OTHER:
-                token = self._logins.enter_as_other(own, self._find_address(request.scope))
-                return self._remember(request, token, RedirectResponse(f"{LOGIN_PATH}?{WHO}", 303))
-            if given[WHO] == AGAIN:
-                return RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(own) else "/", 303)
-            self._logins.give_name(own, given.get("name", "") if given[WHO] == "name" else "")
-            await self._keep_name(own)
-            return RedirectResponse("/", 303)
+            if given[WHO] in ("name", "skip"):
+                self._logins.give_name(own, given.get("name", "") if given[WHO] == "name" else "")
+                await self._keep_name(own)
+                return RedirectResponse("/", 303)
+            if given[WHO] != AGAIN:
+                own = self._logins.enter_as(own, self._find_address(request.scope), self._find_kept(request, given[WHO])[1])
+            return self._remember(request, own, RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(own) else "/", 303))
         address, by_program = self._find_address(request.scope), request.url.path.rstrip("/") == GRADIO_LOGIN
-        kept = "" if OTHER in given else request.cookies.get(VISITOR, "")
+        _, kept = self._find_kept(request, given.get(OTHER))
         try:
             token = self._logins.log_in(given.get("password", ""), given.get("name"), address, kept)
         except WrongPassword as wrong:
             refused = await self._logins.hold_wrong(address) or wrong
-            asks = self._choose_form(request, OTHER in given)
-            return render_page(request, refused.sentence, refused.status, self._logins.owner, given.get("name", ""), asks=asks)
+            return self._ask(request, refused.sentence, refused.status, given.get("name", ""), given.get(OTHER))
         except ShareEnded as ended:
             return render_page(request, ended.sentence, ended.status, self._logins.owner)
         await self._keep_name(token)
@@ -400,24 +396,45 @@ class LoginRequired:
         answer.set_cookie(COOKIES[self._logins.owner], token, max_age=left_s, httponly=True, samesite="lax", secure=secure)
         person = self._logins.find_person(token)
         if self._logins.guests is not None and person is not None and not person.owner:
-            kept = self._logins.guests.sign(person.name)
-            answer.set_cookie(VISITOR, kept, max_age=YEAR_S, path=LOGIN_PATH, httponly=True, samesite="lax", secure=secure)
+            others = [each for guest, each in self._list_known(request).items() if guest != person.name]
+            kept = [self._logins.guests.sign(person.name), *others][:GUESTS_KEPT]
+            answer.set_cookie(VISITOR, BETWEEN.join(kept), max_age=YEAR_S, path=LOGIN_PATH, httponly=True, samesite="lax", secure=secure)
         return answer
 
     def _is_guest(self, request: Request) -> bool:
         cookie = request.cookies.get(COOKIES[False], "")
         return not self._logins.owner and bool(cookie) and self._logins.find_person(cookie) is not None
 
-    def _choose_form(self, request: Request, other: bool) -> Asks:
-        return "other" if other else "known" if self._find_known(request) else "all"
+    def _ask(self, request: Request, trouble: Sentence | None, status: int, nickname: str, other: str | None) -> Response:
+        """Draw the form. `other`: who they say they are in place of the guest who came last; None: they did not say so."""
+        known = self._list_known(request)
+        told = None if other is None else other if other in known else ""
+        asks: Asks = "all" if not known else "other" if told == "" else "known"
+        return render_page(request, trouble, status, self._logins.owner, nickname, asks, told, self._name_known(request))
 
-    def _find_known(self, request: Request) -> str | None:
-        """Return which guest the browser keeps."""
-        return self._logins.guests.read(request.cookies.get(VISITOR, "")) if self._logins.guests else None
+    def _ask_again(self, request: Request) -> Response:
+        """Ask one who came by the QR code whether they are the guest who came last in this browser."""
+        login = self._logins.find_login(request.cookies[COOKIES[False]])
+        earlier = {guest: name for guest, name in self._name_known(request).items() if login is None or guest != login.person.name}
+        return render_page(request, None, 200, False, (login and login.nickname) or "", "again", None, earlier)
 
-    def _recall_name(self, request: Request) -> str:
-        known = self._find_known(request)
-        return self._logins.guests.find_name(known) if self._logins.guests and known else ""
+    def _name_known(self, request: Request) -> dict[str, str]:
+        """Return the guests whom the browser keeps by their names, of those who gave one."""
+        return {guest: name for guest in self._list_known(request) if (name := self._recall_name(guest))}
+
+    def _list_known(self, request: Request) -> dict[str, str]:
+        """Return the guests whom the browser keeps, the last one first, each with what it keeps."""
+        guests, kept = self._logins.guests, request.cookies.get(VISITOR, "").split(BETWEEN)[:GUESTS_KEPT]
+        return {guest: each for each in kept if guests is not None and (guest := guests.read(each))}
+
+    def _find_kept(self, request: Request, other: str | None) -> tuple[str, str]:
+        """Return which guest the browser says it is, and what it keeps of it; nothing for a new one."""
+        known = self._list_known(request)
+        guest = next(iter(known), "") if other is None else other
+        return (guest, known[guest]) if guest in known else ("", "")
+
+    def _recall_name(self, guest: str) -> str:
+        return self._logins.guests.find_name(guest) if self._logins.guests and guest else ""
 
     async def _keep_name(self, token: str) -> None:
         """Keep what a guest is called over the end of the share, in a thread: it writes a file, and nobody else is to wait for that."""
@@ -432,21 +449,32 @@ class LoginRequired:
 
 
 Asks = Literal["all", "known", "other", "name", "again"]
-"""What the form asks: of a guest whom the browser keeps, of one who is not that guest, and of one who is in already their name alone, or whether
+"""What the form asks: of a guest whom the browser keeps, of one who is a new guest there, and of one who is in already their name alone, or whether
 they are whom the browser keeps."""
 
 
 def render_page(
-    request: Request, trouble: Sentence | None, status: int, owner: bool, nickname: str = "", asks: Asks = "all"
+    request: Request,
+    trouble: Sentence | None,
+    status: int,
+    owner: bool,
+    nickname: str = "",
+    asks: Asks = "all",
+    told: str | None = None,
+    earlier: Mapping[str, str] = MappingProxyType({}),
 ) -> HTMLResponse:
-    """Draw the form. Guests alone are asked for a name, and keep the one they gave."""
+    """Draw the form. Guests alone are asked for a name, and keep the one they gave. `told`: which guest of before they are; "": none of them.
+    `earlier`: those guests who gave a name."""
     spoken = language(request)
     alert = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
 
     def word(key: str, english: str) -> str:
         return html.escape(text(key, english, spoken))
 
-    still = f"&amp;{OTHER}" if asks == "other" else ""
+    def known(name: str) -> str:
+        return word("login.known", "I am {name}").replace("{name}", f"<bdi>{html.escape(name)}</bdi>")
+
+    still = "" if told is None else f"&amp;{OTHER}={html.escape(told)}"
     other = " ".join(
         f'<a href="{LOGIN_PATH}?language={each}{still}" lang="{named.tags[0]}">{named.name}</a>'
         for each, named in languages().items()
@@ -462,8 +490,11 @@ def render_page(
     secret = f"""<label>{word("login.password", "Password")}
 <input name="password" type="password" required autofocus autocomplete="current-password"></label>
 <label class="seen" hidden><input type="checkbox">{word("login.show", "Show the password")}</label>
-{"" if owner else name}{f'<input type="hidden" name="{OTHER}">' if asks == "other" else ""}
+{"" if owner else name}{"" if told is None else f'<input type="hidden" name="{OTHER}" value="{html.escape(told)}">'}
 <button>{word("login.enter", "Log in")}</button>"""
+    if asks == "other":
+        back = [f'<a href="{LOGIN_PATH}?{OTHER}={html.escape(guest)}">{known(name)}</a><br>' for guest, name in earlier.items()]
+        other = f"{''.join(back)}{other}"
     if asks == "known":
         other = f'<a href="{LOGIN_PATH}?{OTHER}">{word("login.other", "I am someone else")}</a><br>{other}'
     if asks == "name":
@@ -474,7 +505,10 @@ def render_page(
     if asks == "again":
         kept = word("login.again", "In this browser you are {name}.") if nickname else word("login.again-nameless", "You were here before.")
         greeting = kept.replace("{name}", f"<bdi>{html.escape(nickname)}</bdi>")
-        secret = f"""<button name="{WHO}" value="{AGAIN}">{word("login.go-on", "Continue")}</button>
+        others = [
+            f'<button name="{WHO}" value="{html.escape(guest)}" class="skip">{known(name)}</button>' for guest, name in earlier.items()
+        ]
+        secret = f"""<button name="{WHO}" value="{AGAIN}">{word("login.go-on", "Continue")}</button>{"".join(others)}
 <button name="{WHO}" value="{OTHER}" class="skip">{word("login.other", "I am someone else")}</button>"""
         other = ""
     script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks not in ("name", "again") else ""
