@@ -75,8 +75,9 @@ def vae_bytes(width: int, height: int, dtype: Dtype, vae: Vae = Vae(), device: s
 
 
 def part_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:
-    """Return the bytes of one part's weights, with those of its LoRAs."""
-    return _own_bytes(part, precision, quantised) + part.loras * BYTES[precision.compute]
+    """Return the bytes of one part's weights, with those of its LoRAs: as narrow as the layers that they sit on, unless those are quantised."""
+    narrow = quantised == "none" or not is_quantised(part, quantised)
+    return _own_bytes(part, precision, quantised) + part.loras * BYTES[precision.storage if narrow else precision.compute]
 
 
 def _own_bytes(part: ModelPart, precision: Precision, quantised: Quantised) -> int:

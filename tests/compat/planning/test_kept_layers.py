@@ -57,6 +57,18 @@ def test_where_layers_are_widened_to_compute_less_of_them_stays(machine: str) ->
 
 
 @pytest.mark.parametrize("machine", ["gtx-1060", "gtx-1660"])
+def test_the_lora_of_lightning_is_sent_as_narrow_as_it_is_stored(machine: str) -> None:
+    """Wide it made 2.73 GiB a step."""
+    lightning = describe_need(BY_ID["sdxl-lightning"])
+    plan = decide(MACHINES[machine], lightning)
+    how = plan.of("denoiser")
+    assert how is not None and (how.storage, how.compute) == ("float16", "float32")
+    assert sent_bytes(lightning, plan) / GIB == pytest.approx(2.33, abs=0.01) and peak_bytes(lightning, plan) <= usable_bytes(
+        MACHINES[machine]
+    )
+
+
+@pytest.mark.parametrize("machine", ["gtx-1060", "gtx-1660"])
 @pytest.mark.parametrize(
     ("model", "whole_gb", "sent_gb"),
     [("flux1-schnell", 6.77, 3.86), ("chroma1-hd", 5.43, 2.39), ("z-image-turbo", 5.00, 1.92), ("flux2-klein", 2.61, 0.0)],

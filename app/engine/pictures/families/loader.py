@@ -376,7 +376,7 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
         for name, part in placement.list_modules(pipe).items():
             if name in scales:
                 _scale_lora(part, adapter, scales[name])
-            placement.widen_loras(part)
+            placement.fit_loras(part)
     except (*_BAD_FILES, AssertionError) as fault:
         if any(adapter in names for names in pipe.get_list_adapters().values()):
             pipe.delete_adapters(adapter)

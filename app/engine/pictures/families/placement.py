@@ -13,6 +13,7 @@ from diffusers.hooks.hooks import HookRegistry
 from diffusers.hooks.layerwise_casting import LayerwiseCastingHook
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
+from peft.tuners.lora.layer import LoraLayer
 
 from app.compat.planning.types import Plan, Precision
 from app.engine.models.loading import quantise
@@ -101,21 +102,34 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
         packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
 
 
-def widen_loras(part: torch.nn.Module) -> None:
-    """Cast LoRAs to the compute dtype. peft creates them in the layer's storage dtype, where no hook casts them."""
+def fit_loras(part: torch.nn.Module) -> None:
+    """Let LoRAs compute as wide as their layers, and be stored as narrow: peft creates them in the storage dtype, where no hook casts them."""
     from diffusers.hooks.group_offloading import _maybe_remove_and_reapply_group_offloading
 
     changed = False
     for layer in part.modules():
-        hooks = getattr(getattr(layer, "base_layer", None), "_diffusers_hook", None)
-        casting = hooks.get_hook("layerwise_casting") if hooks is not None else None
-        if casting is not None:
-            changed = True
-            for name, weight in layer.named_parameters():
-                if not name.startswith("base_layer."):
+        casting = _find_casting(layer.base_layer) if isinstance(layer, LoraLayer) else None
+        if casting is None:
+            continue
+        changed = True
+        layer.cast_input_dtype_enabled = False  # peft would round what comes in to what is stored
+        for name, leaf in layer.named_modules():
+            if name.startswith("base_layer") or _find_casting(leaf) is not None:
+                continue
+            # accelerate brings weights in the dtype of what they stand for, and a variant, as DoRA, multiplies some by others outside of them.
+            if layer.lora_variant or hasattr(leaf, "_hf_hook") or not isinstance(leaf, _LARGE_LAYERS):
+                for weight in leaf.parameters(recurse=False):
                     weight.data = weight.data.to(casting.compute_dtype)
+            else:
+                _widen_while_it_computes(leaf, casting.storage_dtype, casting.compute_dtype)
     if changed:
         _maybe_remove_and_reapply_group_offloading(part)  # it holds copies of the old weights
+
+
+def _find_casting(layer: Any) -> LayerwiseCastingHook | None:
+    registry = getattr(layer, "_diffusers_hook", None)
+    found: LayerwiseCastingHook | None = registry.get_hook(_CASTING) if registry is not None else None
+    return found
 
 
 def list_modules(pipe: Any) -> dict[str, torch.nn.Module]:
@@ -188,8 +202,15 @@ def _store_narrow(part: torch.nn.Module, storage: torch.dtype, compute: torch.dt
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(compute)
         else:
-            # Under the name that diffusers looks for where it adds a LoRA.
-            HookRegistry.check_if_exists_or_initialize(module).register_hook(_Widening(storage, compute, False), "layerwise_casting")
+            _widen_while_it_computes(module, storage, compute)
+
+
+_CASTING: Final = "layerwise_casting"
+"""diffusers looks for this name where it adds a LoRA."""
+
+
+def _widen_while_it_computes(layer: torch.nn.Module, storage: torch.dtype, compute: torch.dtype) -> None:
+    HookRegistry.check_if_exists_or_initialize(layer).register_hook(_Widening(storage, compute, False), _CASTING)
 
 
 _HALVED: Final = "halved"

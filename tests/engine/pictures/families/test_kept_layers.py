@@ -9,6 +9,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from app.compat.planning.types import Dtype, Precision
 from app.engine.jobs.control import Control
@@ -124,6 +125,17 @@ def test_layers_that_are_widened_to_compute_stay_narrow(folders: dict[str, Path]
     assert kept.sent[-1] < 0.1 * usual.sent[-1]
     assert kept.held[-1] - usual.held[-1] <= kept.whole, "what stays is no wider than what is sent"
     assert abs(kept.pixels - usual.pixels).max() < 1.5 / 255
+
+
+@pytest.mark.slow
+def test_a_lora_is_sent_as_narrow_as_its_layers(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a card that widens float16 weights to compute it was sent in float32."""
+    file = make_lora(folders["sd15"], tmp_path / "one.safetensors", 1)
+    numbers = sum(each.numel() for each in load_file(file).values())
+    bare, worn = (
+        Painted(folders["sd15"], tmp_path / str(len(loras)), 0, monkeypatch, loras, "float16") for loras in ((), (Lora(str(file)),))
+    )
+    assert worn.sent[-1] - bare.sent[-1] == 2 * numbers
 
 
 @pytest.mark.slow

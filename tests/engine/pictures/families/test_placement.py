@@ -7,16 +7,20 @@ import gc
 import os
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import peft
 import psutil
 import pytest
 import torch
+from accelerate import cpu_offload
 from diffusers import DiffusionPipeline
 from diffusers.hooks.group_offloading import _is_group_offload_enabled
+from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
@@ -298,6 +302,44 @@ def test_a_layer_that_computed_wide_has_its_own_weights_again(breaks: bool) -> N
         assert weight.dtype == torch.float16 and torch.equal(weight, values) and (breaks or weight.data_ptr() == own.data_ptr())
 
 
+@pytest.mark.filterwarnings("ignore:Already found a `peft_config`")
+@pytest.mark.parametrize(("dora", "sent"), [(False, False), (True, False), (False, True)])
+def test_a_lora_is_stored_as_narrow_as_its_layer_and_computes_as_if_merged_in_float32(dora: bool, sent: bool) -> None:
+    """No digit is lost but in the order of sums. Stored wide: DoRA, which multiplies outside of its layers, and what accelerate sends."""
+
+    def make(dtype: torch.dtype) -> torch.nn.Module:
+        torch.manual_seed(5)
+        layers = {"convolution": torch.nn.Conv2d(8, 8, 3, padding=1), "flat": torch.nn.Flatten(1, 2), "linear": torch.nn.Linear(16, 16)}
+        part = torch.nn.Sequential(OrderedDict(layers)).half().to(dtype)
+        if dtype == torch.float16:
+            placement._store_narrow(part, dtype, torch.float32)
+        for name in ("one", "two"):
+            peft.inject_adapter_in_model(peft.LoraConfig(r=4, target_modules=["convolution", "linear"], use_dora=dora), part, name)
+        torch.manual_seed(6)
+        for name, weight in part.named_parameters():
+            if ".lora_" in name:
+                weight.data = (torch.randn(weight.shape) / 8).half().to(weight.dtype)
+        for layer in part.modules():
+            if isinstance(layer, BaseTunerLayer):
+                layer.set_adapter(["one", "two"])
+        return part.requires_grad_(False)
+
+    given, narrow, right = torch.randn(2, 8, 16, 16), make(torch.float16), make(torch.float32)
+    if sent:
+        cpu_offload(narrow, torch.device("cpu"))
+    placement.fit_loras(narrow)
+    placement.fit_loras(narrow)  # as after each further LoRA
+    added = {name: weight.dtype for name, weight in narrow.named_parameters() if ".lora_" in name}
+    assert added and set(added.values()) == {torch.float32 if dora or sent else torch.float16}
+    assert torch.equal(narrow(given), right(given)), "as with wide weights"
+    for layer in right.modules():
+        if isinstance(layer, BaseTunerLayer):
+            layer.merge()
+    found, merged = narrow(given), right(given)
+    assert found.dtype == torch.float32 and float((found - merged).abs().max() / merged.abs().max()) < 2e-6
+    assert added == {name: weight.dtype for name, weight in narrow.named_parameters() if ".lora_" in name}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("offload", [{}, {"offload": "group", "device": "cuda"}])
 def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
@@ -315,6 +357,8 @@ def test_a_lora_computes_as_wide_as_the_layer_that_it_sits_on(
     painted(paints, tmp_path / "second", loras=worn)
     assert seen == {torch.float32}
     assert paints.pipe.unet.conv_in.weight.dtype == torch.float16
+    stored = {weight.dtype for name, weight in paints.pipe.unet.named_parameters() if ".lora_" in name}
+    assert stored == {torch.float16}
 
 
 @pytest.mark.parametrize("family", ["sd15", "z-image"])
