@@ -76,8 +76,9 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
     torch's own grouped attention is correct.
 
     Figures are times relative to torch's own kernel on two Zen 4 cores with torch 2.13, batch 2, medians of interleaved
-    runs. A step of 16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, bfloat16 own 0.35 to 0.7; over 256
-    keys 1.5 and 1.1. Over 4 shared heads of 1024 and 3072 keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63;
+    runs. A step of 16 heads over 1024 keys of width 128: float32 own 0.73 to 1.0, but 1.6 on a Xeon, with AVX512 and
+    without, so torch's until the machine has measured it; bfloat16 own 0.35 to 0.7; over 256 keys 1.5 and 1.1. Over 4
+    shared heads of 1024 and 3072 keys: float32 own 0.56 and 0.47, folded 0.64 and 0.63;
     bfloat16 folded 0.15 and 0.13, own 0.21 and 0.18; masked alike. A causal clip over 4 shared heads: of 512 folded in
     chunks of 64 0.72 and 0.65, of 1024 0.90 and 0.84, of 128 1.1 and 1.0; folded at once 1.0 to 1.2. A prompt of 512
     without a causal mask: folded 0.96 and 0.88. Pictures of 4096 and 9216 tokens: own 1.2 to 1.4 in float32, 0.91
@@ -96,9 +97,7 @@ def choose_by_rule(shape: Shape, folds: bool, native: bool, fast_bfloat16: bool)
             # Masked keys are skipped: by torch's kernel, and better still chunk by chunk.
             return Way("folded", CAUSAL_ROWS) if shape.queries >= 2 * LONG_QUERIES else Way("native" if native else "folded")
         return Way("folded")
-    if few and (shape.dtype == "float32" or (shape.dtype == "bfloat16" and fast_bfloat16)):
-        return OWN
-    return Way("torch")
+    return OWN if few and shape.dtype == "bfloat16" and fast_bfloat16 else Way("torch")
 
 
 def way_subject(shape: Shape) -> Subject:
