@@ -332,6 +332,22 @@ def test_a_codec_stays_and_counts_where_memory_is_one(gib: float) -> None:
     assert peak_bytes(DIA, plan) == peak_bytes(replace(DIA, parts=DIA.parts[:1]), without) + 76_600_000 * 4
 
 
+@pytest.mark.parametrize(
+    ("name", "free_gib", "quantised", "device", "peak_gib"),
+    [
+        ("m1-8gb", 2.0, "int4", "mps", 2.14), ("m1-8gb", 2.5, "int4", "mps", 2.14), ("m1-8gb", 4.0, "int8", "mps", 2.77),
+        ("gtx-1060", 5.2, "none", "cpu", 4.38), ("gtx-1660", 5.2, "none", "cpu", 4.38),
+    ],
+)  # fmt: skip
+def test_plans_of_small_machines_are_those_that_the_table_shows(
+    name: str, free_gib: float, quantised: str, device: str, peak_gib: float
+) -> None:
+    """The table of docs/speed.md."""
+    plan = decide(replace(MACHINES[name], free_bytes=int(free_gib * GIB)), DIA)
+    assert (plan.quantised, plan.precision[1].device) == (quantised, device)
+    assert peak_bytes(DIA, plan) / GIB == pytest.approx(peak_gib, abs=0.005)
+
+
 def wrong_codec() -> tuple[Subject, Verdict]:
     subject = Subject.part("codec", "float32")
     return subject, Verdict(subject, False, error=3.0)
