@@ -65,8 +65,8 @@ class Row:
     automatic_s: float
     torch_error: float
     automatic_error: float
-    own_s: float
-    """No torch kernels were allowed for this time; `own_hand_s` is the fastest fixed chunk of that kind."""
+    own_s: float | None
+    """No torch kernels were allowed for this time; `own_hand_s` is the fastest fixed chunk of that kind. None: neither was measured."""
     own_hand_s: float | None
     path: str
     again_s: float = 0.0
@@ -87,8 +87,8 @@ class Row:
         return self.automatic_s / min(self.torch_s, self.hand_s or self.torch_s)
 
     @property
-    def own_beside_best(self) -> float:
-        return self.own_s / (self.own_hand_s or self.own_s)
+    def own_beside_best(self) -> float | None:
+        return None if self.own_s is None else self.own_s / (self.own_hand_s or self.own_s)
 
     def find(self) -> Iterator[Found]:
         ratios = ("beside_torch", "again_beside_torch", "beside_best", "own_beside_best")
@@ -97,18 +97,24 @@ class Row:
             yield Remark(f"    (measured: {self.part} over all keys)")
 
 
-def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, *, device: str, seconds: float, deviation: float, memory: bool) -> Row:
+def measure_call(
+    case: BenchCall, dtype: Dtype, plan: Plan, *, device: str, seconds: float, deviation: float, memory: bool, busy: bool = False
+) -> Row:
+    """`busy`: others use the machine, so shorter calls, without chunks, by the processor's own time, which they hardly change."""
     import torch
 
     from app.compat.attention.measure import error, made, turns
-    from bench.cases import AGAIN, AUTOMATIC, OWN, TORCH, contenders
+    from bench.cases import AGAIN, AUTOMATIC, FEW_OPERATIONS, OPERATIONS, OWN, TORCH, contenders
 
-    shape, paths = case.measured(dtype, torch.get_num_threads()), list[str]()
+    shape, paths = case.measured(dtype, torch.get_num_threads(), FEW_OPERATIONS if busy else OPERATIONS), list[str]()
     run, given = contenders(plan, shape, lambda path, *_: paths.append(path)), made(shape, device, deviation)
+    if busy:
+        run = {name: run[name] for name in (TORCH, AGAIN, AUTOMATIC)}
     times: dict[str, list[float]] = {name: [] for name in run}
     errors: dict[str, float] = {}
     began = time.perf_counter()
-    for name, elapsed, found in turns(run, given, device, (TORCH, AGAIN, AUTOMATIC, OWN)):
+    clock = time.process_time if busy else time.perf_counter
+    for name, elapsed, found in turns(run, given, device, (TORCH, AGAIN, AUTOMATIC, OWN), clock):
         times[name].append(elapsed)
         if name in (TORCH, AUTOMATIC):
             errors.setdefault(name, error(found, shape, given))
@@ -130,7 +136,7 @@ def measure_call(case: BenchCall, dtype: Dtype, plan: Plan, *, device: str, seco
         took[AUTOMATIC],
         errors[TORCH],
         errors[AUTOMATIC],
-        took[OWN],
+        took.get(OWN),
         took.get(own_hand),
         paths[-1],
         took[AGAIN],
@@ -228,6 +234,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=from_zero, default=3.0, help=f"seconds for each call, at least {FEWEST_ROUNDS} rounds (default: 3)"
     )
     parser.add_argument("--deviation", type=above_zero, default=1.0, help="standard deviation of queries and keys (default: 1)")
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="for a machine that others use: the processor's own time of shorter calls, without chunks by hand and without memory",
+    )
     parser.add_argument("--no-memory", action="store_true", help="measure time only, without a process for each measurement")
 
 
@@ -241,14 +252,19 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
     if args.measure:
         verdicts = learn(home.verdicts, hardware, *learn_ways(chosen, dtypes, hardware, verdicts).values())
     rows: list[Row] = []
+    if args.busy:
+        yield Remark("ms are of the processor's own time")
     for dtype in dtypes:
         for case in chosen:
             plan = plan_call(case, dtype, hardware, verdicts)
-            memory = not (args.no_memory or args.quick)
-            row = measure_call(case, dtype, plan, device=plan.device, seconds=args.seconds, deviation=args.deviation, memory=memory)
+            memory = not (args.no_memory or args.quick or args.busy)
+            row = measure_call(
+                case, dtype, plan, device=plan.device, seconds=args.seconds, deviation=args.deviation, memory=memory, busy=args.busy
+            )
             rows.append(row)
             yield from row.find()
     again = [each.again_beside_torch for each in rows]
     yield Remark(f"torch again / torch {min(again):.2f} to {max(again):.2f}")
     worst = f"automatic / torch at most {max(each.beside_torch for each in rows):.2f}, automatic / best {max(each.beside_best for each in rows):.2f}"
-    yield Remark(f"{worst}, own arithmetic / its best fixed chunk {max(each.own_beside_best for each in rows):.2f}")
+    own = max(each.own_beside_best or 0 for each in rows)
+    yield Remark(f"{worst}, own arithmetic / its best fixed chunk {own:.2f}" if own else worst)

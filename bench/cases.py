@@ -17,6 +17,8 @@ CHUNKS: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TORCH, AGAIN, AUTOMATIC, OWN = "torch", "torch again", "automatic", "own"
 OPERATIONS: Final = 20_000_000_000
 """One call takes no more operations than this, 0.2 to 0.4 s on two cores. Larger calls use fewer heads and queries, but all keys."""
+FEW_OPERATIONS: Final = 5_000_000_000
+"""So many on a machine that others use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,9 @@ class BenchCall:
     def shape(self, dtype: Dtype) -> Shape:
         return self.call.shape(dtype)
 
-    def measured(self, dtype: Dtype, at_once: int) -> Shape:
+    def measured(self, dtype: Dtype, at_once: int, most: int = OPERATIONS) -> Shape:
         """Return the shape to measure, reduced if the call is too large."""
-        return reduced(self.shape(dtype), OPERATIONS, at_once)
+        return reduced(self.shape(dtype), most, at_once)
 
 
 def bench_calls(families: tuple[str, ...] = ("dia", *FAMILIES), sizes: tuple[int, ...] = SIZES) -> Iterator[BenchCall]:

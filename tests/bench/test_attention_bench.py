@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,15 @@ def test_table_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "way:1x4x2x128x128x16 float32" in next((tmp_path / "verdicts").glob("*.json")).read_text("utf-8")
 
 
+def test_beside_others_the_processors_own_time_of_few_contenders_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = iter(range(10_000))
+    monkeypatch.setattr(time, "process_time", lambda: 3.0 * next(read))
+    call = BenchCall("dia", 0, Call("a", 1, 16, 16, 2048, 2048, 16))
+    row = measure_call(call, "float32", plan(), device="cpu", seconds=0, deviation=1.0, memory=False, busy=True)
+    assert (row.torch_s, row.again_s, row.automatic_s, row.hand, row.own_s, row.own_beside_best) == (3.0, 3.0, 3.0, "", None, None)
+    assert row.part == "" and call.call.queries**2 * 16 * 16 * 4 <= cases.FEW_OPERATIONS < cases.OPERATIONS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "native"), [("float32", 1.5), ("bfloat16", 4)])
 def test_a_step_on_a_quiet_machine(dtype: Dtype, native: float) -> None:
@@ -133,7 +143,7 @@ def test_a_picture_on_a_quiet_machine(dtype: Dtype) -> None:
     rows = [
         measure_call(case, dtype, plan_call(case, dtype, HERE, {}), device="cpu", seconds=5.0, deviation=3.0, memory=True) for _ in range(2)
     ]
-    assert any(row.beside_torch < 1.03 and row.beside_best < 1.05 and row.own_beside_best < 1.3 for row in rows), rows
+    assert any(row.beside_torch < 1.03 and row.beside_best < 1.05 and (row.own_beside_best or 2) < 1.3 for row in rows), rows
     assert all(row.automatic_error <= 1.2 * row.torch_error for row in rows)
     assert all((row.extra_bytes or 0) < 64 * MIB for row in rows)
 

@@ -100,7 +100,11 @@ def composed(plan: Plan, shape: Shape, observe: Observe = ignore) -> Contender:
 
 
 def turns(
-    run: Mapping[str, Callable[..., Tensor]], given: Sequence[Tensor | None], device: str, always: Collection[str] = ()
+    run: Mapping[str, Callable[..., Tensor]],
+    given: Sequence[Tensor | None],
+    device: str,
+    always: Collection[str] = (),
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[tuple[str, float, Tensor]]:
     """Yield each contender's name, time and result forever, starting each round with another. Of two calls per turn the
     second counts, because the first pays for memory that the previous contender freed. In between other data passes
@@ -114,10 +118,10 @@ def turns(
             run[name](*given)
             between.add_(1)
             wait(device)
-            start = time.perf_counter()
+            start = clock()
             found = run[name](*given)
             wait(device)
-            elapsed = time.perf_counter() - start
+            elapsed = clock() - start
             first.setdefault(name, elapsed)
             yield name, elapsed, found
         done += 1
