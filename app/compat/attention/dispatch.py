@@ -44,6 +44,11 @@ def check_shapes(call: AttentionCall) -> None:
         align_mask(make_mask_4d(call.mask, lead, query.shape[1], query.shape[2], key.shape[2]), query.dtype)
 
 
+def find_shape(query: Tensor, key: Tensor, masked: bool = False, causal: bool = False) -> Shape:
+    batch, heads, queries, width = query.shape
+    return Shape(batch, heads, key.shape[1], queries, key.shape[2], width, masked, causal, str(query.dtype).removeprefix("torch."))
+
+
 def empty_result(call: AttentionCall) -> Tensor:
     """Return attention over empty tensors: zeros, with a graph for gradients."""
     given = (call.query, call.key, call.value, call.mask)
@@ -179,23 +184,17 @@ class Dispatcher:
     def choose_way(self, call: AttentionCall) -> Way:
         if not self.plan.kernels or call.dropout == 1:  # all is dropped, which a card's flash kernel refuses to be asked
             return OWN
-        query, key = call.query, call.key
-        shape = Shape(
-            query.shape[0],
-            query.shape[1],
-            key.shape[1],
-            query.shape[2],
-            key.shape[2],
-            query.shape[3],
-            call.mask is not None,
-            call.causal,
-            str(query.dtype).removeprefix("torch."),
-        )
+        shape = find_shape(call.query, call.key, call.mask is not None, call.causal)
         if (measured := self.ways.get(round_up_lengths(shape)) if self.ways else None) is not None:
             return measured
         if not self.on_cpu:
             return Way("torch")
         return choose_by_rule(shape, self.plan.gqa == "folded", self.plan.native_right, self.bfloat16_is_fast)
+
+    def has_quicker(self, query: Tensor, key: Tensor) -> bool:
+        """Return whether another way than own arithmetic was measured to be the quickest for a step of speech."""
+        measured = self.ways.get(round_up_lengths(find_shape(query, key))) if self.ways else None
+        return measured is not None and measured.by != "own"
 
     def choose_tile(self, call: AttentionCall, chunk_q: int | None, way: Way) -> Tile:
         """Choose the tile: as set by hand, else by the way, within free memory."""

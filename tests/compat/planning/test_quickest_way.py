@@ -150,6 +150,16 @@ def test_what_was_measured_goes_before_the_rule_and_a_size_by_hand_before_both()
     assert paths(replace(told, ways=((round_up_lengths(shape), Way("torch", 300)),)), shape) == ["chunked 300"]
 
 
+def test_what_was_measured_goes_before_the_shortest_path_of_a_step_too() -> None:
+    """Else each way of a step were measured by the same arithmetic, and that were taken whatever was found."""
+    assert paths(plan(), STEP) == ["folded, own arithmetic"]
+    for way, path in ((OWN, "folded, own arithmetic"), (Way("folded"), "folded"), (Way("native"), "as torch")):
+        assert paths(plan(ways=((round_up_lengths(STEP), way),)), STEP) == [path]
+        assert paths(plan(ways=((round_up_lengths(STEP._replace(keys=700)), way),)), STEP) == ["folded, own arithmetic"], (
+            "of another octave"
+        )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [OWN, Way("own", 256), Way("torch", 256), Way("torch")])
 @pytest.mark.parametrize("keys", [None, 512])
