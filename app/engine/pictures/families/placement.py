@@ -112,7 +112,7 @@ def fit_loras(part: torch.nn.Module) -> None:
         if casting is None:
             continue
         changed = True
-        layer.cast_input_dtype_enabled = False  # peft would round what comes in to what is stored
+        layer.cast_input_dtype_enabled = False  # type: ignore[assignment]  # peft would round what comes in to what is stored
         for name, leaf in layer.named_modules():
             if name.startswith("base_layer") or _find_casting(leaf) is not None:
                 continue
