@@ -100,14 +100,19 @@ def read_whole_header(path: Path) -> Header:
 
 
 def unwrap(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Return the tensors by their own names, where all have what a training program put before them."""
+    """Return the tensors by their own names, where all have what a training program put before them. Of a file that keeps a network as it was
+    trained last beside its average, which is the better one, the average alone."""
+    if all(name.startswith(_BOTH) for name in tensors):
+        tensors = {name: tensor for name, tensor in tensors.items() if name.startswith(_AVERAGE)} or tensors
     for each in _WRAPS:
         if all(name.startswith(each) for name in tensors):
             tensors = {name.removeprefix(each): tensor for name, tensor in tensors.items()}
     return tensors
 
 
-_WRAPS: Final = ("params_ema.", "params.", "module.")
+_AVERAGE: Final = "params_ema."
+_BOTH: Final = (_AVERAGE, "params.")
+_WRAPS: Final = (*_BOTH, "module.")
 
 
 def _judge_row(name: str, entry: Entry, offsets: list[int]) -> tuple[int, int]:

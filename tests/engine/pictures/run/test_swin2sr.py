@@ -153,6 +153,18 @@ def test_what_training_programs_put_before_names_is_no_part_of_them(tmp_path: Pa
     assert np.array_equal(made, expected)
 
 
+def test_of_a_network_and_its_average_the_average_is_used(tmp_path: Path) -> None:
+    """Their makers' own files have both."""
+    plain, both = tiny_swin2sr.write_by_makers(tmp_path / "plain.safetensors"), tmp_path / "both.safetensors"
+    tensors = load_file(plain)
+    save_file(
+        {f"params_ema.{name}": each for name, each in tensors.items()} | {f"params.{name}": each * 2 for name, each in tensors.items()},
+        both,
+    )
+    made, expected = (np.asarray(enlarge(noise(20, 24), 2, net, facts.tiling)) for net, facts in map(load_enlarger, (both, plain)))
+    assert np.array_equal(made, expected)
+
+
 @pytest.mark.parametrize(
     ("upsampler", "scale", "kind"),
     [
