@@ -48,9 +48,7 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
         return str(file.path)
 
     own = [each if Path(each.path).is_absolute() else replace(each, path=find(each.path)) for each in request.loras]
-    named = [*own, *(Lora(find(name), weight) for name, weight in tags)]
-    first = find_copies(each.path for each in named if not each.word)  # a copy in another folder, or by another name, is the same LoRA
-    loras = {(path := first.get(each.path, each.path)): replace(each, path=path) for each in named}
+    loras = {each.path: each for each in (*own, *(Lora(find(name), weight) for name, weight in tags))}
     known = {(each.word.lower(), read_facts(Path(each.path)).family) for each in loras.values() if each.word}
     for file in sorted(files, key=lambda each: not each.path.is_relative_to(home.loras)):
         if file.word.lower() in written and str(file.path) not in loras and is_embedding(file):
@@ -67,6 +65,14 @@ def complete(home: Home, request: PictureRequest) -> PictureRequest:
         control=find_control(home, request.control) if request.guide else "",
         adapter=find_adapter(home, request.adapter) if request.reference else "",
     )
+
+
+def count_copies_once(request: PictureRequest) -> PictureRequest:
+    """Return the request with each LoRA once: a copy in another folder, or by another name, is the same one. Large copies are read whole, which takes
+    seconds."""
+    first = find_copies(each.path for each in request.loras if not each.word)
+    loras = {(path := first.get(each.path, each.path)): replace(each, path=path) for each in request.loras}
+    return replace(request, loras=tuple(loras.values()))
 
 
 def words_of(text: str) -> set[str]:

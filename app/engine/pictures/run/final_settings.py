@@ -20,7 +20,7 @@ from app.engine.models.picture_families import FAMILIES
 from app.engine.pictures.files.alternatives import choose_words
 from app.engine.pictures.kind import require_reader
 from app.engine.pictures.prompts import starter_words
-from app.engine.pictures.prompts.named_loras import leave_out_words
+from app.engine.pictures.prompts.named_loras import count_copies_once, leave_out_words
 from app.engine.pictures.prompts.wordless import note_wordless
 from app.engine.pictures.run import input_images, prompt_embeddings
 from app.engine.pictures.run.guide import keep_guide, note_cut
@@ -76,7 +76,7 @@ def resolve_settings(
     _refuse_unsupported(request, model, family)
     seed = draw_seed(request, job)
     notes = _describe_ignored(request, model, family)
-    request, read_plainly = leave_out_words(_leave_out_ignored(request, family), model)
+    request, read_plainly = leave_out_words(count_copies_once(_leave_out_ignored(request, family)), model)
     notes += read_plainly
     words = choose_words(request.prompt, seed), request.negative
     if model.starter:

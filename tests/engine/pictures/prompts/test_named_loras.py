@@ -16,7 +16,7 @@ from app.engine.jobs.request import Lora, PictureRequest
 from app.engine.models import catalog, lora_library
 from app.engine.models.fingerprint import hash_whole
 from app.engine.pictures.files.lora_tags import split_tags
-from app.engine.pictures.prompts.named_loras import check_fit, complete, leave_out_words
+from app.engine.pictures.prompts.named_loras import check_fit, complete, count_copies_once, leave_out_words
 
 KOHYA = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k.lora_down.weight"
 
@@ -70,21 +70,23 @@ def test_a_copy_by_another_name_counts_once(home: Home, tmp_path: Path) -> None:
     other = Path(write(home.loras / "oil.safetensors", KOHYA, (1, 768)))
     other.write_bytes(other.read_bytes()[:-1] + b"1")
     asked = PictureRequest("a cat <lora:old:0.7> <lora:oil:0.3>", loras=(Lora(ink, 0.2), Lora("/gone", 0.5), Lora("/gone too", 0.5)))
-    assert complete(home, asked).loras == (Lora(ink, 0.7), Lora("/gone", 0.5), Lora("/gone too", 0.5), Lora(str(other), 0.3))
-    assert complete(home, PictureRequest("a cat <lora:old> <lora:ink:0.4>")).loras == (Lora(copy, 0.4),)
+    counted, other_way = (count_copies_once(complete(home, each)) for each in (asked, PictureRequest("a cat <lora:old> <lora:ink:0.4>")))
+    assert counted.loras == (Lora(ink, 0.7), Lora("/gone", 0.5), Lora("/gone too", 0.5), Lora(str(other), 0.3))
+    assert other_way.loras == (Lora(copy, 0.4),)
 
 
 def test_copies_are_read_once_until_one_changes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two large ones were read whole for every picture."""
+    """Two large ones were read whole for every picture, and before its job was in the queue."""
     read = list[str]()
     monkeypatch.setattr(lora_library, "hash_whole", lambda path: (read.append(path.name), hash_whole(path))[1])
     ink, oil = (write(home.loras / f"{name}.safetensors", KOHYA, (1, 768)) for name in ("ink", "oil"))
-    asked = PictureRequest("a cat", loras=(Lora(ink), Lora(oil)))
-    assert [complete(home, asked).loras for _ in range(3)] == [(Lora(ink),)] * 3
+    asked = complete(home, PictureRequest("a cat", loras=(Lora(ink), Lora(oil))))
+    assert asked.loras == (Lora(ink), Lora(oil)) and not read
+    assert [count_copies_once(asked).loras for _ in range(3)] == [(Lora(ink),)] * 3
     assert read == ["ink.safetensors", "oil.safetensors"]
     stat = Path(oil).stat()
     os.utime(oil, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
-    assert complete(home, asked).loras == (Lora(ink),) and read == ["ink.safetensors", "oil.safetensors", "oil.safetensors"]
+    assert count_copies_once(asked).loras == (Lora(ink),) and read == ["ink.safetensors", "oil.safetensors", "oil.safetensors"]
 
 
 def test_a_line_of_a_wildcard_may_name_a_lora(home: Home) -> None:

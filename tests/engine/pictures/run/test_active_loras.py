@@ -20,6 +20,7 @@ from app.engine.models import catalog
 from app.engine.models.lora_facts import count_parameters
 from app.engine.pictures.families import loader
 from app.engine.pictures.run import painter as picture_painter
+from app.engine.pictures.run.final_settings import resolve_settings
 from tests.support import tiny_pictures as tiny
 from tests.support.picture_fixtures import SMALL, make_lora
 
@@ -51,6 +52,14 @@ def paint(paints: picture_painter.Painter, job: Path, *loras: Lora) -> None:
 
 def list_merged(paints: picture_painter.Painter) -> list[bool]:
     return [bool(each.merged) for each in paints.pipe.unet.modules() if hasattr(each, "merged_adapters")]
+
+
+def test_a_copy_of_a_lora_is_worn_once(folders: dict[str, Path], tmp_path: Path) -> None:
+    one, copy = make_lora(folders["sd15"], tmp_path / "one.safetensors", 1), tmp_path / "copy.safetensors"
+    copy.write_bytes(one.read_bytes())
+    asked = PictureRequest("a", loras=(Lora(str(one), 0.3), Lora(str(copy), 0.7)), **SMALL)
+    settings = resolve_settings(asked, catalog.find(str(folders["sd15"])), tmp_path)
+    assert settings.request.loras == (Lora(str(one), 0.7),)
 
 
 def test_merged_and_unmerged_paint_the_same(
