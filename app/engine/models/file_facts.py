@@ -30,7 +30,7 @@ _OTHERS: Final[tuple[tuple[str, str], ...]] = (
     ("head.modulation", "Wan"), ("double_stream_blocks.0.block.adaLN_modulation.1.bias", "HiDream"), ("double_layers.0.attn.w1q.weight", "AuraFlow"),
     ("txt_in.individual_token_refiner.blocks.0.adaLN_modulation.1.bias", "HunyuanVideo"), ("patchify_proj.weight", "LTX-Video"),
     ("blocks.0.mlp.inverted_conv.conv.weight", "Sana"), ("blocks.0.cross_attn.q_linear.weight", PIXART), ("net.x_embedder.proj.1.weight", "Cosmos or Anima"),
-    ("clip_txt_mapper.weight", "Stable Cascade"),
+    ("clip_txt_mapper.weight", "Stable Cascade"), ("blocks.0.attention.img_qkv_proj.weight", "PRX"), ("blocks.0.img_qkv_proj.weight", "PRX"),
 )  # fmt: skip
 """Hearth does not have these families; each one's denoiser is told by a tensor."""
 _PACKINGS: Final = (

@@ -123,6 +123,8 @@ OTHERS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         "detect.other-family",
         {"blocks.0.cross_attn.q_linear.weight": (2, 2), "blocks.0.mlp.inverted_conv.conv.weight": (2, 2, 1, 1)},
     ),
+    "PRX": ("detect.other-family", {"blocks.0.attention.img_qkv_proj.weight": (2, 2)}),
+    "Krea 2": ("detect.other-family", {"txtfusion.projector.weight": (2, 2)}),
     "Playground 2.5": ("detect.other-family", {**SDXL, "edm_mean": (1, 4, 1, 1), "edm_std": (1, 4, 1, 1)}),
     "CosXL": ("detect.other-family", {**SDXL, "edm_vpred.sigma_max": (1,), "edm_vpred.sigma_min": (1,)}),
     "Qwen-Image": ("detect.other-family", {"transformer_blocks.0.img_mod.1.weight": (2, 2)}),
