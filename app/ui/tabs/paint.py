@@ -20,7 +20,7 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import HIRES_TIMES
 from app.engine.pictures.files import picture_settings
 from app.engine.pictures.files.foreign_settings import list_by_hand
-from app.ui.page.translate import language
+from app.ui.page.translate import label, language
 from app.ui.state.desk import Desk
 from app.ui.state.lora_desk import Chosen, read_chosen, write_chosen
 from app.ui.state.person import Person, who
@@ -61,7 +61,8 @@ def build(desk: Desk, guest: bool = False) -> Refresh:
     if guest:
         return Refresh(tab.fill, filled, shared.offer_models, [tab.fields.model.model])
     beside = [tab.fields.rows[name] for name in ("control", "adapter")]
-    return Refresh(tab.fill, [*filled, *beside], tab.offer_all, [tab.fields.model.model, *beside])
+    begun = [tab.fields.start.drawer, tab.fields.rows["strength"]]
+    return Refresh(tab.fill, [*filled, *beside, *begun], tab.offer_all, [tab.fields.model.model, *beside])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,14 +228,20 @@ class PaintTab:
         """Offer the control models and the adapters that fit a model."""
         return [GUIDE.offer(self.desk, model, control), REFERENCE.offer(self.desk, model, adapter)]
 
+    def describe_start(self, model: str) -> list[Any]:
+        """Say what a model does with a starting picture."""
+        title, of_strength = paint_form.describe_start(paint_form.find_model(self.desk, model))
+        return [gr.update(label=label(title)), gr.update(info=label(of_strength) if of_strength else None)]
+
     def offer_all(self) -> list[Any]:
         """Offer what came or went meanwhile; what is chosen stays."""
         offered = self.offer_beside(self.desk.settings.get("paint", {}).get("model", ""), None, None)
         return [self.shared.offer_models(), *({name: each for name, each in row.items() if name != "value"} for row in offered)]
 
     def fill(self) -> list[Any]:
-        """Empty the seed, fill in the saved settings, and choose a control model and an adapter that fit."""
-        own = [] if self.shared.guest else self.offer_beside(self.desk.settings.get("paint", {}).get("model", ""), None, None)
+        """Empty the seed, fill in the saved settings, choose a control model and an adapter that fit, and say what starting from a picture means."""
+        model = self.desk.settings.get("paint", {}).get("model", "")
+        own = [] if self.shared.guest else [*self.offer_beside(model, None, None), *self.describe_start(model)]
         return [None, *self.shared.saved_values(self.fields.saved), *own]
 
 
@@ -315,6 +322,7 @@ def connect_owner(tab: PaintTab) -> None:
     model.change(tab.offer_sizes, model, size, **LATEST)
     beside = [fields.rows[name] for name in ("control", "adapter")]
     model.change(tab.offer_beside, [model, *beside], beside, **LATEST)
+    model.change(tab.describe_start, model, [fields.start.drawer, fields.rows["strength"]], **LATEST)
     hear(fields.calls, "paint.guided", None, None, fields.guide.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     hear(fields.calls, "paint.liked", None, None, fields.reference.drawer, js="() => ({__type__: 'update', open: true})", **EACH)
     model.change(None, model, None, js="model => { Hearth.paintedBy(model); Hearth.lorasFor(model); }")

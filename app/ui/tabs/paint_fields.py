@@ -13,8 +13,9 @@ from gradio.components import Component
 from app.engine.jobs.request import PictureRequest
 from app.engine.jobs.settings import PICTURES
 from app.engine.models.enlargers import list_offered
+from app.engine.models.model import Model
 from app.ui.page.protocol import Call
-from app.ui.page.translate import word
+from app.ui.page.translate import label, word
 from app.ui.state.desk import Desk
 from app.ui.tabs import loras, paint_form
 from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Card
@@ -114,8 +115,8 @@ def build_fields(desk: Desk, saved: Saved, guest: bool) -> PaintFields:
         with gr.Column():
             prompt = _build_prompt()
             model = _build_model(desk, saved, guest)
-            start = _build_start(rows)
             chosen = paint_form.find_model(desk, saved.get("model", ""))
+            start = _build_start(rows, chosen)
             guide_card = GUIDE.build(desk, rows, chosen, guest)
             reference_card = REFERENCE.build(desk, rows, chosen, guest)
             lora_card = loras.build(guest)
@@ -180,13 +181,17 @@ def _build_model(desk: Desk, saved: Saved, guest: bool) -> ModelCard:
     return ModelCard(model, size, forecast)
 
 
-def _build_start(rows: SettingFields) -> StartCard:
+def _build_start(rows: SettingFields, model: Model) -> StartCard:
+    for each in (paint_form.START, paint_form.CHANGE, paint_form.MASKED_STRENGTH):
+        label(each)  # so that the browser knows them in its language when another model is chosen
+    title, of_strength = paint_form.describe_start(model)
     # Outside of the fold, which is not on the page before it was opened.
     told = gr.Textbox("", label="started", elem_id="paint-started", elem_classes="h-hidden")
-    with gr.Accordion(word("paint.start", "Start from a picture"), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
+    with gr.Accordion(label(title), open=False, elem_classes="h-card", elem_id="paint-start") as drawer:
         gr.HTML('<section id="h-sketch"></section>', apply_default_css=False)
         image = gr.File(file_count="multiple", elem_id="paint-image", elem_classes="h-hidden", label="start")
         rows.build("strength", "masked_only")
+        rows["strength"].info = label(of_strength) if of_strength else None
         with gr.Row(elem_classes="h-pair"):
             rows.build("masked_padding", "mask_blur")
     return StartCard(drawer, image, told)

@@ -53,6 +53,16 @@ def _edits(model: str) -> bool:
         return False
 
 
+START: Final = say("paint.start", "Start from a picture")
+CHANGE: Final = say("paint.change", "Change a picture by words")
+MASKED_STRENGTH: Final = say("paint.masked-strength", "It counts where you paint over an area; without that the prompt says what changes.")
+
+
+def describe_start(model: Model) -> tuple[Sentence, Sentence | None]:
+    """Return the title of the starting picture's card, and what is said of its strength: a model that edits does with a picture what the prompt says."""
+    return (CHANGE, MASKED_STRENGTH) if FAMILIES[model.family].edits else (START, None)
+
+
 AUTOMATIC: Final = say("shape.automatic", "Automatic: as the starting picture, else the model's own")
 """A starting picture is not cut then."""
 SHAPES: Final[Mapping[tuple[int, int], Sentence]] = {

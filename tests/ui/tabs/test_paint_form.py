@@ -59,3 +59,8 @@ def test_a_picture_is_changed_by_a_model_that_edits() -> None:
     with pytest.raises(Trouble) as told:
         paint_form.choose_editor(desk("sd15", "z-image-turbo", "/gone/elsewhere"), "sd15")
     assert told.value.sentence.key == "paint.no-editor" and told.value.cure == "get:flux2-klein"
+
+
+def test_the_card_of_the_starting_picture_says_what_a_model_does_with_it() -> None:
+    (title, told), (plain, nothing) = (paint_form.describe_start(BY_ID[each]) for each in ("flux2-klein", "sd15"))
+    assert (title.key, plain.key) == ("paint.change", "paint.start") and told and nothing is None
