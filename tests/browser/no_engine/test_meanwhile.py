@@ -372,7 +372,7 @@ def test_paint_sends_what_was_framed_at_its_press(
     press(page, "Frame")
     sheet.focus()
     page.keyboard.press("Shift+ArrowRight")
-    expect(chip(page)).to_contain_text("changing only the painted area")
+    expect(chip(page)).to_contain_text("painting beyond its edges")
     with held(page, "**/gradio_api/upload**") as uploads:
         page.click("#paint-go")
         await_count(page, uploads, 1)

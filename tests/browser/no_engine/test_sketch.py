@@ -126,7 +126,7 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     sheet.focus()
     for _ in range(3):
         page.keyboard.press("Shift+ArrowRight")
-    expect(chip(page)).to_contain_text("changing only the painted area")
+    expect(chip(page)).to_contain_text("painting beyond its edges")
     request = asked(page, opened[0], monkeypatch)
     mask = masked(request)
     assert request.image and mask.width > SIZE[0] and mask.height == SIZE[1]
@@ -141,7 +141,7 @@ def test_a_larger_frame_is_painted_beyond_the_picture(
     await_stored(page, "frame")
     page.reload()
     go(page, "paint")
-    expect(chip(page)).to_contain_text("changing only the painted area")
+    expect(chip(page)).to_contain_text("painting beyond its edges")
     expect(page.locator("#paint-prompt textarea")).to_have_value("a boat")  # without words nothing is asked for
     assert masked(asked(page, opened[0], monkeypatch)).size == mask.size
 
@@ -526,7 +526,7 @@ def test_a_frame_keeps_its_shape_at_its_largest_and_its_middle(page: Page, tmp_p
     )
     width.fill("97")
     width.press("Enter")
-    expect(chip(page)).to_contain_text("changing only the painted area")
+    expect(chip(page)).to_contain_text("painting beyond its edges")
     width.fill("96")
     width.press("Enter")
     expect(chip(page)).to_have_text(re.compile("^starting from mine.png *Remove"))

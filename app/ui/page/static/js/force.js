@@ -97,8 +97,9 @@ const isRead = ({ name, stop }) => name && { words: t("force.reading", "reading 
 const OF_PAINT = /^(start|guide|reference)/;
 
 function startWords() {
-  const { name, marked } = /** @type {import("./picture.js").Start} */ (start.now);
+  const { name, marked, grows } = /** @type {import("./picture.js").Start} */ (start.now);
   const words = name ? t("force.start", "starting from {name}", { name }) : t("force.start-nameless", "starting from a picture");
+  if (grows) return t("force.beyond", "{start}, painting beyond its edges", { start: words });
   return marked ? t("force.masked", "{start}, changing only the painted area", { start: words }) : words;
 }
 
