@@ -14,7 +14,7 @@ import pytest
 
 from app.engine.models.voice_families import FAMILIES
 from tests.support.places import TOP
-from tests.support.source_trees import tree_of
+from tests.support.source_trees import tree_of, walk
 
 FILES = sorted(path for folder in ("app", "bench") for path in (TOP / folder).rglob("*.py") if "node_modules" not in path.parts)
 NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
@@ -40,7 +40,7 @@ def test_arrows_and_circles() -> None:
 def test_no_relative_imports() -> None:
     for name in NAMES:
         tree = tree_of(TOP / name)
-        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)), name
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in walk(tree)), name
 
 
 def test_no_test_changes_the_time_of_all_threads() -> None:
@@ -104,7 +104,7 @@ def find_room(path: str) -> str:
 
 def list_defined(tree: ast.Module) -> Iterator[str]:
     """List the private names of a file: functions, classes, variables, attributes of its objects."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if PRIVATE.match(name):
                 yield name
@@ -114,7 +114,7 @@ def list_defined(tree: ast.Module) -> Iterator[str]:
 
 def list_reached(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """List the names that a file takes from modules and objects of others, each with its line."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Attribute(ast.Name("self" | "cls") | ast.Call(ast.Name("super"))):
                 pass
@@ -216,7 +216,7 @@ def is_table(value: ast.AST | None) -> bool:
 def list_tables(tree: ast.Module) -> Iterator[ast.AST]:
     """List what may keep the layout that a person gave it: what a module states, tables within, and the cases of a test."""
     yield from (each for each in tree.body if isinstance(each, (ast.Assign, ast.AnnAssign)))
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.AugAssign(value=value) if is_table(value):
                 yield node
@@ -240,12 +240,12 @@ def test_only_tables_keep_a_layout_of_their_own() -> None:
 def name_calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
     """Yield every call with its full name, whatever the file calls the module."""
     full = dict[str, str]()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             full.update({(each.asname or each.name): each.name for each in node.names})
         elif isinstance(node, ast.ImportFrom):
             full.update({(each.asname or each.name): f"{node.module}.{each.name}" for each in node.names})
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             first, dot, rest = ast.unparse(node.func).partition(".")
             yield full.get(first, first) + dot + rest, node
@@ -257,7 +257,7 @@ def test_only_a_kind_asks_whether_a_request_is_its_own() -> None:
         name
         for name in NAMES
         if name.startswith("app/") and not name.startswith(("app/engine/speech/", "app/engine/pictures/"))
-        for node in ast.walk(tree_of(TOP / name))
+        for node in walk(tree_of(TOP / name))
         if isinstance(node, ast.Call) and re.match(r"isinstance\(.*\b(Speech|Picture)Request\b", ast.unparse(node))
     }
     assert not asked
@@ -297,7 +297,7 @@ def test_no_library_reads_pictures_or_sounds_by_itself() -> None:
     """diffusers' and transformers' readers take any format, and addresses; librosa, torchaudio and pydub start ffmpeg."""
     for name in NAMES:
         tree = tree_of(TOP / name)
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = getattr(node, "module", "") or ""
                 names = {each.name for each in node.names} | {module, *(f"{module}.{each.name}" for each in node.names)}

@@ -9,7 +9,7 @@ from functools import cache
 
 from app.ui.page.bundle import SCRIPT_SENTENCE
 from tests.support.places import TOP
-from tests.support.source_trees import tree_of
+from tests.support.source_trees import tree_of, walk
 
 SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
 
@@ -17,7 +17,7 @@ SCRIPTS = sorted((TOP / "app" / "ui" / "page" / "static").rglob("*.js"))
 def called(tree: ast.AST, labels: bool) -> Iterator[ast.Call]:
     """say() and say_to_all() anywhere; in the window's files also word() and text(), but for where a shorter word() hands its own two on."""
     names = {"say", "say_to_all", *(("word", "text") if labels else ())}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             handed_on = [getattr(each, "id", "") for each in node.args[:2]] == ["key", "english"]
             yield from () if handed_on else (node,)

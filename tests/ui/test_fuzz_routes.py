@@ -26,7 +26,7 @@ from app.ui.access.guest_allowlist import GuestAllowlist
 from app.ui.state import asked
 from tests.fuzz_routes import fuzzer
 from tests.support.places import TOP
-from tests.support.source_trees import tree_of
+from tests.support.source_trees import tree_of, walk
 
 pytestmark = [
     # Gradio's launch leaves sockets and loops to the garbage collector, and its servers warn about themselves.
@@ -87,7 +87,7 @@ def test_requests_are_read_in_one_place() -> None:
     read = {"json", "form", "body", "stream", "query_params", "path_params"}
     for path in sorted((TOP / "app" / "ui").rglob("*.py")):
         name = path.relative_to(TOP).as_posix()
-        found = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute) and node.attr in read]
+        found = [node for node in walk(tree_of(path)) if isinstance(node, ast.Attribute) and node.attr in read]
         forms = ("app/ui/tabs/albums.py", "app/ui/tabs/book.py", "app/ui/tabs/pronunciation_list.py", "app/ui/tabs/voice_shelf.py")
         if name in ("app/ui/api/openai_pictures.py", "app/ui/api/transcriptions.py", *forms):
             found = [each for each in found if each.attr != "form"]  # a form's fields go through the schema, too

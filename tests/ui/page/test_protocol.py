@@ -36,7 +36,7 @@ from app.ui.tabs import (
     welcome,
 )
 from tests.support.places import TOP
-from tests.support.source_trees import tree_of
+from tests.support.source_trees import tree_of, walk
 
 UI = TOP / "app" / "ui"
 STATIC = UI / "page" / "static"
@@ -125,7 +125,7 @@ def state_in_script(source: str) -> set[str]:
 
 def text_of(node: ast.AST) -> Iterator[str]:
     """Every text in a tree; blanks of an f-string are two braces."""
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.JoinedStr):
             yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in each.values)  # type: ignore[misc]
         elif isinstance(each, ast.Constant) and isinstance(each.value, str):
@@ -134,9 +134,7 @@ def text_of(node: ast.AST) -> Iterator[str]:
 
 def ids_in_python(tree: ast.AST) -> set[str]:
     """What the window gives as elem_id or in HTML. An id made of a tab's name stands for one of each tab that can start something."""
-    given = [
-        text for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "elem_id" for text in text_of(node.value) if text
-    ]
+    given = [text for node in walk(tree) if isinstance(node, ast.keyword) and node.arg == "elem_id" for text in text_of(node.value) if text]
     given += [found for text in text_of(tree) for found in re.findall(rf'\bid="({ID})"', text)]
     return {
         name for each in given for name in (each.replace("{}", tab) for tab in (("speak", "paint") if each.startswith("{}-") else ("",)))
@@ -185,7 +183,7 @@ def test_no_script_puts_an_id_or_a_call_together(name: str) -> None:
 
 def called(name: str) -> Iterator[ast.Call]:
     """Calls of a function of app/ui/tabs/script_calls.py."""
-    return (node for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name)
+    return (node for tree in trees() for node in walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name)
 
 
 def named(name: str, place: int) -> list[str]:
@@ -330,7 +328,7 @@ def test_every_cure_has_its_button_and_every_button_its_cure() -> None:
     given = {
         text.partition(":")[0]
         for tree in map(tree_of, sorted((TOP / "app").rglob("*.py")))
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.keyword) and node.arg == "cure"
         for text in text_of(node.value)
         if text
