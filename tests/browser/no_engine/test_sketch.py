@@ -572,7 +572,9 @@ def test_a_press_that_waits_for_a_picture_ends_with_it(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("status", "words"), [(404, "The picture far.png is no longer there"), (0, "Hearth did not respond")], ids=["gone", "no answer"]
+    ("status", "words"),
+    [(404, "The picture far.png is no longer there"), (0, "Hearth did not respond"), (500, "Hearth did not respond")],
+    ids=["gone", "no answer", "refused"],
 )
 def test_a_press_that_waits_starts_nothing_without_its_picture(
     status: int, words: str, page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ export const before = (tab) => {
 /** @param {ResultView} creation */
 async function bring(creation) {
   const answer = await fetch(creation.url);
+  if (!answer.ok && answer.status !== 404) throw new Error(String(answer.status)); // it may be there still
   return answer.ok ? answer.blob() : null;
 }
 
