@@ -85,7 +85,11 @@ def test_a_reference_is_sent_with_paint(page: Page, opened: tuple[Desk, str], mo
     assert asked_by(page, "#paint-go", opened[0], monkeypatch).reference is None
 
 
-@pytest.mark.parametrize(("call", "place"), [("guideBy", GUIDE), pytest.param("likeIt", REFERENCE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [("Hearth.guideBy(far)", GUIDE), pytest.param("Hearth.likeIt(far)", REFERENCE, marks=pytest.mark.slow)],
+    ids=["guide", "reference"],
+)
 def test_a_result_that_comes_slowly_or_not_at_all_is_told(
     call: str, place: Beside, page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -101,7 +105,7 @@ def test_a_result_that_comes_slowly_or_not_at_all_is_told(
     page.route("**/hearth/creation/7", lambda route: held.append(route))
     chips = page.locator(".h-force").locator("visible=true").locator("li")
     for answer in ("gone", "silent", "there"):
-        page.evaluate(f"() => {{ Hearth.{call}({{ id: 7, name: 'far.png', url: 'hearth/creation/7' }}); }}")
+        page.evaluate(f"(far) => {{ {call}; }}", {"id": 7, "name": "far.png", "url": "hearth/creation/7"})
         until_seen(page, lambda: bool(held))
         expect(chips.first).to_have_text(re.compile("^reading far.png…"))
         page.click("#paint-go")

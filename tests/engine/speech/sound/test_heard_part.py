@@ -168,6 +168,6 @@ def test_a_part_is_measured_once_and_noted(tmp_path: Path, monkeypatch: pytest.M
         assert {measure_file(each) for each in others} == {noted}
         patch.setattr(spoken_parts, "read_loudness", lambda file: pytest.fail("it was read"))
         assert {measure_file(each) for each in others} == {noted}
-    sound.write(file, samples / 2, RATE)
+    sound.write(file, (samples / 2).astype(np.float32), RATE)
     os.utime(file, ns=(0, file.with_suffix(".json").stat().st_mtime_ns + 1))
     assert measure_file(file).power == pytest.approx(noted.power / 4, rel=0.01), "it was changed since"
