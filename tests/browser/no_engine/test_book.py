@@ -90,6 +90,21 @@ def test_who_speaks_is_a_guess_to_confirm_and_each_name_gets_a_row_below(page: P
     page.get_by_role("button", name="Close the book").click()
 
 
+def test_names_that_fill_several_lines_leave_free_what_stands_below_them(page: Page, tmp_path: Path) -> None:
+    names = ("Anna", "Ben", "Clara", "Xiomara", "Tobias", "Margarethe", "Bartholomew", "Wilhelmina", "Montgomery", "Konstantin")
+    told = "".join(f"<p>\u201cCome in,\u201d said {name}.</p>" * 2 for name in names)
+    open_book(page, save_epub(tmp_path / "crowd.epub", {"one.xhtml": f"<h1>One</h1>{told}"}, None))
+    who = page.get_by_role("group", name="Who speaks")
+    who.get_by_role("button", name="Give each a voice").click()
+    expect(who.get_by_role("checkbox")).to_have_count(len(names))
+    first, last = (each.bounding_box() for each in (who.locator("label").first, who.locator("label").last))
+    below = who.get_by_role("button", name="One voice for all").bounding_box()
+    assert first and last and below
+    assert first["y"] + first["height"] <= last["y"]
+    assert last["y"] + last["height"] <= below["y"]
+    page.get_by_role("button", name="Close the book").click()
+
+
 @pytest.mark.slow
 def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, epub: Path) -> None:
     go(page, "speak")

@@ -60,7 +60,7 @@ const ticked = () => [...panel().querySelectorAll(".h-chapters input")].flatMap(
 /** @param {HTMLElement} element */
 function frame(element) {
   element.innerHTML = `<p class="h-soft h-reading" role="status"></p><fieldset tabindex="-1" aria-describedby="h-book-length" hidden><legend></legend><p class="h-soft" id="h-book-length" role="status"></p><p class="h-lacks" hidden></p><p class="h-chips h-tick-all"></p><ol class="h-chapters"></ol>
-    <div class="h-names" role="group" hidden><p class="h-soft"></p><p class="h-ticks"></p><p class="h-chips"></p></div><p class="h-lacks h-invents" hidden></p>
+    <div class="h-names" role="group" hidden><p class="h-soft"></p><p class="h-speakers"></p><p class="h-chips"></p></div><p class="h-lacks h-invents" hidden></p>
     <p class="h-trouble" role="alert" hidden></p><p class="h-chips h-with-chapters"></p><p class="h-chips h-spoken-book" hidden></p><p class="h-chips h-revoice" hidden><span class="h-soft" role="status"></span></p></fieldset>`;
   element.querySelector(".h-tick-all").append(
     makeButton(t("book.all", "Tick all"), () => tickAll(true), "h-chip"), makeButton(t("book.no-chapter", "Tick none"), () => tickAll(false), "h-chip"),
@@ -183,7 +183,7 @@ async function speakRevoiced() {
 
 // Who seems to speak: a guess, until it is pressed; then each name has a tick, and the voices stand below.
 function drawNames() {
-  const place = panel().querySelector(".h-names"), { names = [] } = book, [said, ticks, chips] = place.children, voiced = names.filter((each) => each.voiced);
+  const place = panel().querySelector(".h-names"), { names = [] } = book, [said, speakers, chips] = place.children, voiced = names.filter((each) => each.voiced);
   place.hidden = !names.length;
   if (place.hidden) return;
   place.setAttribute("aria-label", t("book.names", "Who speaks"));
@@ -191,11 +191,11 @@ function drawNames() {
   text(said, voiced.length
     ? t("book.voiced", "Ticked people get their own voice; the narrator reads everything else. Choose the voices below.")
     : t("book.guessed", "{n} {n:name seems|names seem} to speak in this book, by words such as: said {first}.", { n: names.length, first }));
-  ticks.hidden = !voiced.length;
-  list(ticks, voiced.length ? names : [], (each) => each.name, (each) => {
+  speakers.hidden = !voiced.length;
+  list(speakers, voiced.length ? names : [], (each) => each.name, (each) => {
     const line = el(`<label><input type="checkbox"> <span></span></label>`);
     text(line.lastElementChild, `${each.name} (${each.count})`);
-    line.firstElementChild.addEventListener("change", () => give([...ticks.querySelectorAll("label")].flatMap((one, at) => (one.firstElementChild.checked ? [names[at].name] : []))));
+    line.firstElementChild.addEventListener("change", () => give([...speakers.querySelectorAll("label")].flatMap((one, at) => (one.firstElementChild.checked ? [names[at].name] : []))));
     return line;
   }, (line, each) => (line.firstElementChild.checked = each.voiced));
   const deed = voiced.length
