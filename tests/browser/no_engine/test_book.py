@@ -17,7 +17,7 @@ from app.engine.speech.text.turns import ScriptPart, Turn
 from app.ui.state.book_desk import BookDesk, Revoiced, Spoken
 from app.ui.state.desk import Desk
 from tests.support.books import save_epub
-from tests.support.window import go, needs_chromium, shut_out, unfold, until_seen
+from tests.support.window import drop, go, needs_chromium, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -120,6 +120,15 @@ def test_chapters_become_the_script_and_what_was_there_comes_back(page: Page, ep
     expect(script).to_have_value("The Storm\n\nThen it rained.\n\nThe Shore\n\nIt was cold and dark. Nobody spoke.")
     page.locator(".h-rewritten").get_by_role("button", name="Undo").click()
     expect(script).to_have_value("[S1] Mine.")
+
+
+def test_a_dropped_markdown_file_is_read_as_a_book_and_its_notes_are_left_out(page: Page) -> None:
+    """It became the script as it was written, with marks and notes that were read aloud."""
+    go(page, "speak")
+    drop(page, "#speak-text textarea", "ferry.md", b"# The Ferry\n\nThe wind[^1] came off the *fjord*.\n\n[^1]: Of the west.\n")
+    page.get_by_role("button", name="Put into the script").click()
+    expect(page.locator("#speak-text textarea")).to_have_value("The Ferry\n\nThe wind came off the fjord.")
+    page.get_by_role("button", name="Close the book").click()
 
 
 def test_spoken_chapters_that_a_changed_voice_touches_are_marked_and_spoken_anew_by_a_press(

@@ -14,9 +14,9 @@ let /** @type {BookView} */ book = {}, asked = false, seen = "", turn = 0, /** @
 const owner = () => Boolean(live.state?.charts);
 const panel = () => document.querySelector("#h-book");
 
-// Whether the server reads it; a plain text becomes the script at once.
+// Whether the server reads it: a Markdown file has marks and notes that nobody says. A plain text becomes the script at once.
 /** @param {File} file */
-export const wantsReading = ({ name, size }) => owner() && (/\.(epub|docx|srt|vtt|markdown|pdf|doc|rtf|odt|mobi|azw3?)$/i.test(name) || (/\.(txt|text|md)$/i.test(name) && size > LONG));
+export const wantsReading = ({ name, size }) => owner() && (/\.(epub|docx|srt|vtt|md|markdown|pdf|doc|rtf|odt|mobi|azw3?)$/i.test(name) || (/\.(txt|text)$/i.test(name) && size > LONG));
 
 // One after the other: the server has open what it read last.
 /** @param {File} file */
