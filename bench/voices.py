@@ -50,6 +50,13 @@ def take_turn(way: PlainPart | HearthPart, large: bool, times: int) -> list[floa
     return took
 
 
+def measure_alone(way: PlainPart | HearthPart) -> int:
+    from bench.voice_parts import measure_peak
+
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
+        return alone.submit(measure_peak, type(way)(*way.made_of)).result()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", choices=KINDS, action="append", help="measure this one only; may be given twice; by default the two small ones"
@@ -70,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Iterator[Found]:
     from app.engine.session.loaded_models import count_threads
     from bench.full_size import write_pocket, write_vibevoice
-    from bench.voice_parts import HearthPart, PlainPart, measure_peak
+    from bench.voice_parts import HearthPart, PlainPart
 
     home, hardware, verdicts = read_machine(args)
     home.create()
@@ -84,35 +91,30 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
                 return use_real_device(make_plan(home, hardware, catalog.find(id_), Choice(dtype=dtype, quantised=quantised), verdicts))
 
             threads = args.threads or count_threads(describe_need(model))
-            ways: dict[str, PlainPart | HearthPart] = {}
-            for dtype in args.dtype or [find_voice(plan_voice(None)).compute]:
-                ways |= {f"{way}, {dtype}": PlainPart(folder, dtype, args.frames, threads) for way in (PLAIN, AGAIN)}
+            dtypes = args.dtype or [find_voice(plan_voice(None)).compute]
+            for dtype in dtypes:  # its rows are shown before the next is timed
+                ways: dict[str, PlainPart | HearthPart] = {
+                    f"{way}, {dtype}": PlainPart(folder, dtype, args.frames, threads) for way in (PLAIN, AGAIN)
+                }
                 ways[f"Hearth, {dtype}"] = HearthPart(folder, plan_voice(dtype), args.frames, threads, Path(scratch))
-            for quantised in args.quantised:
-                ways[f"Hearth, {quantised}"] = HearthPart(
-                    folder, plan_voice(args.dtype[0] if args.dtype else None, quantised), args.frames, threads, Path(scratch)
-                )
-            took = time_in_turn({name: partial(take_turn, way, kind in LARGE) for name, way in ways.items()}, args.rounds, 1)
-            peaks = dict[str, int]()
-            for name, way in () if args.times_only else ways.items():
-                with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
-                    peaks[name] = alone.submit(measure_peak, type(way)(*way.made_of)).result()
-            middle = {name: median(times) for name, times in took.items()}
-            for name, way in ways.items():
-                seconds = middle[name]
-                first = middle.get(f"{PLAIN}, {name.rpartition(', ')[2]}", next(iter(middle.values())))
-                yield Measured(
-                    PARTS,
-                    {
-                        "model": kind,
-                        "way": name,
-                        "seconds": seconds,
-                        "beside_plain": seconds / first,
-                        "times": args.frames / FRAME_RATES[kind] / seconds,
-                        "cpu_s": way.cpu_s,
-                        "first_s": way.first_s,
-                        "peak_bytes": peaks.get(name),
-                    },
-                )
-                if name == "Hearth, float32":
-                    yield Bound(f"{kind}: a part in float32, as a share of plain generate()'s", seconds / first, most=MOST)
+                for quantised in args.quantised if dtype == dtypes[0] else ():
+                    plan = plan_voice(args.dtype and dtype, quantised)
+                    ways[f"Hearth, {quantised}"] = HearthPart(folder, plan, args.frames, threads, Path(scratch))
+                took = time_in_turn({name: partial(take_turn, way, kind in LARGE) for name, way in ways.items()}, args.rounds, 1)
+                for name, way in ways.items():
+                    seconds, plain = (median(took[each]) for each in (name, f"{PLAIN}, {dtype}"))
+                    yield Measured(
+                        PARTS,
+                        {
+                            "model": kind,
+                            "way": name,
+                            "seconds": seconds,
+                            "beside_plain": seconds / plain,
+                            "times": args.frames / FRAME_RATES[kind] / seconds,
+                            "cpu_s": way.cpu_s,
+                            "first_s": way.first_s,
+                            "peak_bytes": None if args.times_only else measure_alone(way),
+                        },
+                    )
+                    if name == "Hearth, float32":
+                        yield Bound(f"{kind}: a part in float32, as a share of plain generate()'s", seconds / plain, most=MOST)
