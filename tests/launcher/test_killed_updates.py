@@ -26,11 +26,16 @@ if "pull" in sys.argv:
     subprocess.run([{git!r}, "-C", top, "fetch", "-q"], check=True)
     (top / ".git/index.lock").touch()
     (top / "constraints.txt").unlink()
-    (top / "app/__main__.py").write_text("half of wh")
+    newer = subprocess.check_output([{git!r}, "-C", top, "show", "origin/main:app/__main__.py"])
+    (top / "app/__main__.py").write_bytes(newer[:-9])
+    (top / "app/new.py").touch()
+    (top / "app/moved.py").unlink()
+    if os.environ.get("HEARD"):
+        (top / ".git/index.lock").unlink()
     os.killpg(0, signal.SIGKILL)
 os.execv({git!r}, sys.argv)
 """
-"""It is killed while it writes what it fetched, as by a power cut."""
+"""It is killed while it writes what it fetched, as by a power cut, or by a signal that git hears and takes its lock away."""
 EVERY = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
@@ -54,6 +59,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     copy.make_light()
     origin = copy.top.rename(folder / "origin")
     (origin / ".gitignore").write_text("/.venv/\n__pycache__/\n")
+    (origin / "app/moved.py").write_text('"""One that the next commit calls otherwise."""\n')
     copy.git("init", "-q", "-b", "main", at=origin)
     copy.git("add", ".", at=origin)
     copy.git("commit", "-q", "-m", "one", at=origin)
@@ -65,7 +71,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Copy:
         for old, new in TEXTS.items():
             text = text.replace(old, new)
         file.write_text(text, "utf-8")
-    copy.git("commit", "-q", "-a", "-m", "two", at=origin)
+    (origin / "app/moved.py").rename(origin / "app/new.py")
+    copy.git("add", "--all", at=origin)
+    copy.git("commit", "-q", "-m", "two", at=origin)
     return copy
 
 
@@ -152,8 +160,10 @@ def test_the_way_back_is_killed_before_any_change(there: tuple[str, str], update
     assert steps > 5, steps
 
 
-def test_one_that_is_killed_while_git_writes_leaves_one_that_works(clone: Copy, tmp_path: Path) -> None:
-    """Neither the older nor the newer code was there then, and no git came past the lock that it had left."""
+@pytest.mark.parametrize("heard", ["", "1"])
+def test_one_that_is_killed_while_git_writes_leaves_one_that_works(heard: str, clone: Copy, tmp_path: Path) -> None:
+    """Neither the older nor the newer code was there then, and no git came past the lock that it had left. A file that is new kept all others
+    from being mended, one that was called otherwise stayed away, and without the lock nothing was mended."""
     clone.forget()
     git = tmp_path / "git"
     git.write_text(DYING_GIT.format(python=sys.executable, git=shutil.which("git")))
@@ -163,11 +173,28 @@ def test_one_that_is_killed_while_git_writes_leaves_one_that_works(clone: Copy, 
     mine.write_text(changed, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(clone.env, "PATH", f"{tmp_path}{os.pathsep}{clone.env['PATH']}")
+        patch.setitem(clone.env, "HEARD", heard)
         assert clone.kill("", "any")
     assert look(clone) == OLD and mine.read_text("utf-8") == changed
+    assert clone.git("status", "--porcelain").split() == ["M", "app/base/palette.py"], "the rest is as it was"
     again = clone.start("update")
     assert again.returncode == 0 and look(clone) == NEW, again.stderr
     assert clone.start("back").returncode == 0 and look(clone) == OLD and mine.read_text("utf-8") == changed
+
+
+def test_what_the_owner_changed_after_a_pull_was_killed_stays(clone: Copy) -> None:
+    """It had only fetched. A commit that the owner was writing then was taken for its half, and files that it had not touched were put back."""
+    clone.forget()
+    clone.git("fetch", "-q")
+    (clone.top / ".venv/pulling").touch()
+    lock, mine = clone.top / ".git/index.lock", clone.top / "app/__main__.py"
+    lock.write_text("the index of a commit under way")
+    changed = mine.read_text("utf-8") + "# mine\n"
+    mine.write_text(changed, "utf-8")
+    assert look(clone) == OLD and mine.read_text("utf-8") == changed and lock.exists()
+    assert not (clone.top / ".venv/pulling").exists()
+    lock.unlink()
+    clone.forget()
 
 
 def test_why_git_refuses_is_said_with_the_file(clone: Copy) -> None:
