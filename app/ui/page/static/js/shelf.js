@@ -93,7 +93,7 @@ function frame(element) {
     <p class="h-soft h-project-note" role="status"></p><p class="h-soft h-before" hidden></p>
     <div class="h-chips h-tag-row" role="group" hidden></div><section class="h-card h-album" hidden></section>
     <p class="h-chips h-pick-all"></p><div class="h-picked" hidden><div class="h-chips h-exports"></div><input type="text" class="h-field h-book-title" maxlength="120" hidden><button type="button" class="h-chip h-audiobook" hidden></button><button type="button" class="h-chip h-mp3" hidden></button><span class="h-soft h-cover" hidden></span><div class="h-marks"></div></div>
-    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-count" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo" role="status"></div>`;
+    <p class="h-trouble" role="alert" hidden></p><p class="h-soft h-count" role="status"></p><p class="h-soft h-none" role="status"></p><ul class="h-shelf"></ul><p class="h-chips h-pages"></p><p class="h-soft h-kept-parts"></p><div class="h-undo"><span role="status"></span></div>`;
   const search = element.querySelector("input[type=search]");
   search.placeholder = t("shelf.search", "Search your creations");
   search.setAttribute("aria-label", search.placeholder);
@@ -165,19 +165,18 @@ function undoable(ids, from) {
   deleted = ids;
   const note = document.querySelector("#h-shelf .h-undo");
   if (!note) return;
-  note.innerHTML = ids.length ? `<span></span> <button type="button" class="h-chip"></button>` : "";
+  note.querySelector("button")?.remove();
+  text(note.firstElementChild, ids.length ? t("shelf.deleted", "Moved to the bin: {n}.", { n: ids.length }) : "");
   if (!ids.length) return;
-  text(note.firstElementChild, t("shelf.deleted", "Moved to the bin: {n}.", { n: ids.length }));
-  const undo = note.lastElementChild;
-  text(undo, t("shelf.undo", "Undo"));
-  undo.addEventListener("click", async () => {
+  const undo = makeButton(t("shelf.undo", "Undo"), async () => {
     const back = deleted;
     undoable([]);
     const { done } = owner() ? await move(shelf, "restore", back) : await restoreOwn(back);
     undoable(back.filter((id) => !done.includes(id)));
     await refresh();
     follow(document.querySelector(`#h-shelf [data-key="${back[0]}"] .h-delete`));
-  });
+  }, "h-chip");
+  note.append(undo); // beside what is said: within it, a screen reader would name it once more than the focus does
   follow(undo, from);
 }
 
