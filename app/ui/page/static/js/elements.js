@@ -56,6 +56,15 @@ export const makeButton = (label, run, look = "") => {
 /** @returns {{ tab?: string, open?: number }} */
 export const past = () => history.state ?? {};
 
+// What a dialog shuts out says nothing meanwhile, nor as it comes back: a screen reader takes that for news, and told the last result once more.
+const BACK_MS = 1000;
+/** @param {HTMLDialogElement} dialog */
+const hush = (dialog) => {
+  const regions = [...document.querySelectorAll("[role=status], [role=alert]")].filter((each) => !dialog.contains(each) && !each.ariaLive);
+  for (const each of regions) each.ariaLive = "off";
+  dialog.addEventListener("close", () => setTimeout(() => regions.forEach((each) => (each.ariaLive = null)), BACK_MS), { once: true });
+};
+
 // Open a dialog. The browser's Back closes it, too: it has a place in the history while it is open.
 /** @param {HTMLDialogElement} dialog */
 export const open = (dialog) => {
@@ -65,6 +74,7 @@ export const open = (dialog) => {
     window.removeEventListener("popstate", back);
     if (past().open === place) history.back();
   }, { once: true });
+  hush(dialog);
   dialog.showModal();
   history.pushState({ ...past(), open: place }, "");
   window.addEventListener("popstate", back);

@@ -35,7 +35,7 @@ area("#h-strip", (element, state) => {
   part("model").classList.toggle("h-none", !strip.model);
   text(part("doing"), strip.doing);
   part("doing").title = strip.doing;
-  part("heard").ariaLive = element.classList.contains("h-busy") ? "off" : "polite"; // a job's own tab announces its progress and end
+  part("heard").ariaLive = element.classList.contains("h-busy") || document.querySelector("dialog:modal") ? "off" : "polite"; // a job's own tab announces its progress and end
   text(part("heard"), strip.job ? "" : strip.doing);
   part("doing").ariaHidden = strip.job ? null : "true"; // who reads on hears it once
   text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
