@@ -121,7 +121,18 @@ def test_after_a_restart_of_the_server_no_row_says_that_it_is_spoken(page: Page)
     expect(page.locator("#h-parts .h-empty")).not_to_be_empty()
     expect(page.locator("#h-parts .h-now")).to_be_empty()
     go(page, "paint")
-    seen = {"job": "p", "parts": [], "share": 0.4, "said": [], "end": None, "doing": "", "place": 0, "results": [], "rate": "2 steps/s"}
+    seen = {
+        "job": "p",
+        "parts": [],
+        "share": 0.4,
+        "said": [],
+        "end": None,
+        "doing": "",
+        "place": 0,
+        "results": [],
+        "listed": [],
+        "rate": "2 steps/s",
+    }
     show(page, picture={**seen, "preview": "hearth/static/icon-64.png"})
     expect(page.locator("#h-canvas img").first).to_be_visible()
     show(page, picture=None)
