@@ -135,6 +135,7 @@ def test_a_reload_with_a_draft_moves_nothing(browser: Browser, opened: tuple[Des
 @pytest.mark.slow
 def test_what_the_welcome_speaks_is_heard_by_itself(browser: Browser, opened: tuple[Desk, str], tmp_path: Path) -> None:
     """The welcome promised a sound, and left it behind a play button. What is spoken is made up, as no engine runs."""
+    opened[0].settings.put({"greeted": False})
     sound.write(tmp_path / "one.wav", np.zeros(8_000, np.float32), 16_000)
     headers = {"Hearth-Gains": "{}", "Hearth-Until": "0.5", "content-type": "audio/wav"}
     with open_page(browser, opened[1], locale="en-US", viewport={"width": 1280, "height": 800}) as page:
