@@ -197,7 +197,8 @@ def test_the_familys_name_alone_is_z_images_base(name: str, steps: int, tmp_path
         ("chroma1HDFlash_v1", 8), ("Chroma1-HD-Q8_0", 40), ("chroma-unlocked-v48-detail-calibrated", 40), ("Chroma1-HD-flashlight-photo", 40),
         ("chromaFlashlight_v1", 40), ("Chroma1-HD-newsflash", 40), ("chroma-flashv2", 8), ("CHROMA1HDFLASH", 8),
         ("chromaFlashHeun_v1", 8), ("Chroma1-HD-FlashHeun", 8), ("chroma1HDFlashFp8", 8), ("Chroma1-HD-FlashQ8_0", 8), ("chromaFlashGGUF", 8),
-        ("Chroma1-HD-Flashlights", 40), ("chroma-FLASHLIGHT", 40),
+        ("Chroma1-HD-Flashlights", 40), ("chroma-FLASHLIGHT", 40), ("chromaFlashLight_v1", 40), ("Chroma1-HD-FlashLight", 40),
+        ("chromaFlashBack", 40),
     ],
 )  # fmt: skip
 def test_chromas_few_steps_are_told_by_the_name_alone(name: str, steps: int, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ def _recognise(entries: Entries, prefix: str) -> str | None:
 
 
 _FLASH: Final = re.compile(
-    r"(?i:(?<![a-z])|chroma|hd)(?i:flash)(?:[vV]?\d+)?(?![A-Za-z])|(?:(?<![A-Z])|CHROMA|HD)Flash(?:[vV]?\d+)?(?![a-z])"
+    r"(?i:(?<![a-z])|chroma|hd)(?i:flash)(?:[vV]?\d+)?(?![A-Za-z])|(?:(?<![A-Z])|CHROMA|HD)Flash(?!(?i:light|back))(?:[vV]?\d+)?(?![a-z])"
 )
-"""Also written together with other words or its version, as on Civitai: chroma1HDFlash_v1, chromaFlashHeun, chroma-flashv2; no flashlight."""
+"""Also written together with other words or its version, as on Civitai: chroma1HDFlash_v1, chromaFlashHeun, chroma-flashv2; no flashlight or FlashBack."""
 
 FAMILY: Final = PictureFamily(
     "chroma", "Chroma", "Chroma", "chroma1-hd", "ChromaPipeline",
