@@ -105,10 +105,12 @@ def turns(
     device: str,
     always: Collection[str] = (),
     clock: Callable[[], float] = time.perf_counter,
+    least_s: float = 0.0,
 ) -> Iterator[tuple[str, float, Tensor]]:
     """Yield each contender's name, time and result forever, starting each round with another. Of two calls per turn the
     second counts, because the first pays for memory that the previous contender freed. In between other data passes
-    through the caches, as a model's weights do between attention calls. `always`: contenders kept however slow."""
+    through the caches, as a model's weights do between attention calls. `always`: contenders kept however slow. `least_s`: a
+    call shorter than this is repeated until so much has passed, and the mean counts, for a clock of long steps."""
     between = torch.zeros(BETWEEN_BYTES, dtype=torch.uint8, device=device)
     order, first = list(run), dict[str, float]()
     done = 0
@@ -119,9 +121,12 @@ def turns(
             between.add_(1)
             wait(device)
             start = clock()
-            found = run[name](*given)
+            found, calls = run[name](*given), 1
             wait(device)
-            elapsed = clock() - start
+            while (took := clock() - start) < least_s:
+                found, calls = run[name](*given), calls + 1
+                wait(device)
+            elapsed = took / calls
             first.setdefault(name, elapsed)
             yield name, elapsed, found
         done += 1
