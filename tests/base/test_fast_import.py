@@ -8,11 +8,13 @@ import importlib
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
 from app.base.fast_import import pausing_collector, skipping_stubs
+from tests.support import source_trees
 from tests.support.places import TOP
 
 TIMED = """
@@ -53,6 +55,24 @@ def test_it_goes_on_after_a_failure_and_stays_off_where_it_was_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_an_earlier_test_dropped_does_not_stay_with_the_trees_of_source(tmp_path: Path) -> None:
+    class Circle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    file = tmp_path / "file.py"
+    file.write_text("one = 1\n")
+    source_trees._collect_once.cache_clear()
+    gc.disable()
+    try:
+        dropped = weakref.ref(Circle())
+        source_trees.tree_of(file)
+    finally:
+        gc.enable()
+    gc.collect()
+    assert dropped() is None
 
 
 @pytest.mark.parametrize("skipped", [False, True])

@@ -27,6 +27,7 @@ def parse_source(source: str | bytes, feature_version: tuple[int, int] | None = 
 def tree_of(path: Path) -> ast.Module:
     """A file's tree, parsed once for all tests of a process. Collections of garbage never walk over it: those of all files are a million objects,
     a third of a second each time, and whichever test came after them in this process paid for it."""
+    _collect_once()
     with pausing_collector():
         return parse_source(path.read_text("utf-8"))
 
@@ -38,5 +39,12 @@ def walk(node: ast.AST) -> Iterable[ast.AST]:
 
 @cache
 def _list_nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    _collect_once()
     with pausing_collector():
         return tuple(ast.walk(tree))
+
+
+@cache
+def _collect_once() -> None:
+    """What is garbage when the pause ends would stay for good, with whatever an earlier test left in it."""
+    gc.collect()
