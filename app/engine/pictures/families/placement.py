@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import torch
 from accelerate import cpu_offload, cpu_offload_with_hook
+from accelerate.hooks import add_hook_to_module, remove_hook_from_module
 from diffusers.hooks.hooks import HookRegistry
 from diffusers.hooks.layerwise_casting import LayerwiseCastingHook
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
@@ -116,12 +117,17 @@ def fit_loras(part: torch.nn.Module) -> None:
         for name, leaf in layer.named_modules():
             if name.startswith("base_layer") or _find_casting(leaf) is not None:
                 continue
-            # accelerate brings weights in the dtype of what they stand for, and a variant, as DoRA, multiplies some by others outside of them.
-            if layer.lora_variant or hasattr(leaf, "_hf_hook") or not isinstance(leaf, _LARGE_LAYERS):
+            # A variant, as DoRA, multiplies some by others outside of them.
+            if layer.lora_variant or not isinstance(leaf, _LARGE_LAYERS):
                 for weight in leaf.parameters(recurse=False):
                     weight.data = weight.data.to(casting.compute_dtype)
             else:
+                sending = getattr(leaf, "_hf_hook", None)
+                if sending is not None:
+                    remove_hook_from_module(leaf)
                 _widen_while_it_computes(leaf, casting.storage_dtype, casting.compute_dtype)
+                if sending is not None:
+                    add_hook_to_module(leaf, sending)  # around the other: what accelerate sends is widened there
     if changed:
         _maybe_remove_and_reapply_group_offloading(part)  # it holds copies of the old weights
 

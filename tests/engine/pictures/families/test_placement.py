@@ -305,7 +305,7 @@ def test_a_layer_that_computed_wide_has_its_own_weights_again(breaks: bool) -> N
 @pytest.mark.filterwarnings("ignore:Already found a `peft_config`")
 @pytest.mark.parametrize(("dora", "sent"), [(False, False), (True, False), (False, True)])
 def test_a_lora_is_stored_as_narrow_as_its_layer_and_computes_as_if_merged_in_float32(dora: bool, sent: bool) -> None:
-    """No digit is lost but in the order of sums. Stored wide: DoRA, which multiplies outside of its layers, and what accelerate sends."""
+    """No digit is lost but in the order of sums. Stored wide: DoRA, which multiplies outside of its layers."""
 
     def make(dtype: torch.dtype) -> torch.nn.Module:
         torch.manual_seed(5)
@@ -330,7 +330,7 @@ def test_a_lora_is_stored_as_narrow_as_its_layer_and_computes_as_if_merged_in_fl
     placement.fit_loras(narrow)
     placement.fit_loras(narrow)  # as after each further LoRA
     added = {name: weight.dtype for name, weight in narrow.named_parameters() if ".lora_" in name}
-    assert added and set(added.values()) == {torch.float32 if dora or sent else torch.float16}
+    assert added and set(added.values()) == {torch.float32 if dora else torch.float16}
     assert torch.equal(narrow(given), right(given)), "as with wide weights"
     for layer in right.modules():
         if isinstance(layer, BaseTunerLayer):
