@@ -404,15 +404,15 @@ def _find_headings(paragraphs: Sequence[PrintedLine]) -> list[Line]:
     """Take what says that a chapter begins as headings, else what is set larger than the text; several in a row are one."""
     body = _find_body(paragraphs)
     large = {place for place, each in enumerate(paragraphs) if each.size > LARGER * body and len(each.text) < HEADING_MOST}
-    spoken = [
-        place
-        for place, each in enumerate(paragraphs)
-        if len(each.text) < HEADING_MOST and (CHAPTER.fullmatch(each.text) or (place in large and _NOTES.fullmatch(each.text)))
-    ]
+    short = [(place, each.text) for place, each in enumerate(paragraphs) if len(each.text) < HEADING_MOST]
+    spoken = {place for place, text in short if CHAPTER.fullmatch(text)}
+    says_so = len(spoken) > 1
+    if says_so:
+        spoken |= {place for place, text in short if place in large and _NOTES.fullmatch(text)}
     sizes = sorted({paragraphs[place].size for place in large}, reverse=True)
     made: list[Line] = []
     for place, each in enumerate(paragraphs):
-        level = (2 if place in spoken else 0) if len(spoken) > 1 else sizes.index(each.size) + 1 if place in large else 0
+        level = (2 if place in spoken else 0) if says_so else sizes.index(each.size) + 1 if place in large else 0
         follows = place and place in large and made[-1].level and paragraphs[place - 1].page == each.page
         if follows and len(made[-1].text) + len(each.text) < HEADING_MOST:
             made[-1] = Line(f"{made[-1].text.rstrip('.:')}. {each.text}", made[-1].level)

@@ -421,12 +421,18 @@ def test_a_browser_writes_parts_of_chinese_signs_for_whole_ones() -> None:
     assert [each.text for each in flow(lay([page]), ())] == ["她说：“小明，风大，你先回家。” It rained all day."]
 
 
-def test_notes_at_the_end_are_a_chapter_where_chapters_say_that_they_begin() -> None:
-    pages: list[list[PrintedAt]] = [
-        [(title, 20, 48, 500), (words, 12, 48, 450)]
-        for title, words in (("Chapter One", "It rained."), ("Chapter Two", "It blew."), ("Notes", "By the clerk."))
-    ]
-    assert [each.text for each in flow(lay(pages), ()) if each.level] == ["Chapter One", "Chapter Two", "Notes"]
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ["Chapter One", "Chapter Two", "Notes"],
+        ["Prologue", "The Ferry", "The Storm", "The Shore", "Notes"],
+        ["序言", "渡船", "风暴", "注释"],
+        ["The Ferry", "Notes", "The Storm", "Notes"],
+    ],
+)
+def test_notes_at_the_end_are_a_chapter_among_the_others(titles: list[str]) -> None:
+    pages: list[list[PrintedAt]] = [[(title, 20, 48, 500), (f"It rained in {title}.", 12, 48, 450)] for title in titles]
+    assert [each.text for each in flow(lay(pages), ()) if each.level] == titles
 
 
 def test_the_number_of_a_note_is_known_in_the_size_that_browsers_give_it() -> None:
