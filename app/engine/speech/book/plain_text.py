@@ -31,7 +31,7 @@ _SPOKEN: Final = re.compile(r"[:\[]")
 """A speaker's name stands before one of these: the line is no title."""
 _RULE: Final = re.compile(r"(=|-)\1{2,}\s*")
 _RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:[^:\[]{0,98}[^\s.!?,;:|\])\"'\u201d\u2019])?")
-_QUOTED: Final = re.compile(r" {0,3}>(?: ?>){0,9} ?")
+_QUOTED: Final = re.compile(r"^ {0,3}>(?: ?>){0,9} ?")
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 

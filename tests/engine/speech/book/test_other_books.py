@@ -119,6 +119,11 @@ def test_markdown_quotes_lose_their_marks_and_stay_paragraphs(tmp_path: Path) ->
     assert chapter.text == "Dear Anna,\n\nIt is late here.\nI am well."
 
 
+def test_a_mark_of_quotes_within_a_line_stays(tmp_path: Path) -> None:
+    (chapter,) = read(tmp_path, "# One\n\nIf 5 > 3, then a -> b.\n> If 5 > 3, then a -> b.\n").chapters
+    assert chapter.text == "If 5 > 3, then a -> b.\nIf 5 > 3, then a -> b."
+
+
 def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
     assert [(each.title, each.text) for each in read(tmp_path, PLAIN).chapters] == [
         ("", "My book"),
