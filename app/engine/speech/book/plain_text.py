@@ -25,13 +25,14 @@ TITLE_LINE: Final = 100
 """A longer line is no title."""
 _USUAL_FACTS: Final = frozenset(("title", "author", "date", "lang", "language", "layout", "tags", "draft"))
 _FACT: Final = re.compile(r"[\w .-]{1,40}:(?:\s.*)?|\s+\S.*|- .*|#.*|\s*")
+_QUOTED: Final = re.compile(r"^ {0,3}>(?: ?>){0,9} ?")
+_FENCE: Final = re.compile(r" {0,3}(```|~~~)[`~]*+[^`]*")
 _NOTE: Final = re.compile(r" {0,3}\[\^[^\]\s]{1,40}\]:")
 _NOTE_MARK: Final = re.compile(r"\[\^[^\]\s]{1,40}\]")
 _SPOKEN: Final = re.compile(r"[:\[]")
 """A speaker's name stands before one of these: the line is no title."""
 _RULE: Final = re.compile(r"(=|-)\1{2,}\s*")
 _RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:[^:\[]{0,98}[^\s.!?,;:|\])\"'\u201d\u2019])?")
-_QUOTED: Final = re.compile(r"^ {0,3}>(?: ?>){0,9} ?")
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 
@@ -91,16 +92,27 @@ def _join_cues(lines: list[str]) -> str:
 def _read_markdown(lines: list[str]) -> list[Line]:
     found: list[Line] = []
     texts: list[str] = []
+    fence = ""
+    """A block of code goes on up to this mark; what begins its lines is no quote's."""
     for line in [*lines, "# "]:
         heading = _HEADING.match(line)
+        mark = _FENCE.fullmatch(line)
+        if mark is not None and fence in ("", mark[1]):
+            fence = "" if fence else mark[1]
         if heading or line == "# ":
             found.append(Line("\n".join(texts).strip()))
             texts = []
         if heading:
             found.append(Line(_without_marks(heading[2]), len(heading[1])))
         else:
-            texts.append(_without_marks(_QUOTED.sub("", line)))
+            texts.append(_without_marks(line if fence else _without_quote(line)))
     return [line for line in found if line.text]
+
+
+def _without_quote(line: str) -> str:
+    """Leave out a quote's mark, and that of a heading within it, which is none of the book's."""
+    quoted = _QUOTED.sub("", line)
+    return _HEADING.sub(r"\2", quoted) if quoted != line else line
 
 
 def _without_marks(line: str) -> str:
@@ -122,11 +134,12 @@ def _take_facts(lines: list[str]) -> tuple[list[str], Book]:
 
 
 def _without_notes(lines: list[str]) -> list[str]:
-    """Leave out the notes of Markdown, and the marks that lead to them."""
+    """Leave out the notes of Markdown, also those within quotes, and the marks that lead to them."""
     kept: list[str] = []
     within = False
     for line in lines:
-        within = _NOTE.match(line) is not None or (within and bool(line.strip()))
+        bare = _QUOTED.sub("", line)
+        within = _NOTE.match(bare) is not None or (within and bool(bare.strip()))
         kept.append("" if within else _NOTE_MARK.sub("", line))
     return kept
 

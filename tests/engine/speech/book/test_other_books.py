@@ -124,6 +124,18 @@ def test_a_mark_of_quotes_within_a_line_stays(tmp_path: Path) -> None:
     assert chapter.text == "If 5 > 3, then a -> b.\nIf 5 > 3, then a -> b."
 
 
+def test_notes_and_headings_within_markdown_quotes_are_not_said_as_such(tmp_path: Path) -> None:
+    words = "# One\n\n> ## Inner *words* ##\n> It left.[^1]\n>\n> [^1]: Nobody reads this.\n> Nor this.\n>\n> All the same.\n"
+    (chapter,) = read(tmp_path, words).chapters
+    assert chapter.text == "Inner words\nIt left.\n\n\n\n\nAll the same."
+
+
+def test_what_begins_a_line_of_code_is_no_quote(tmp_path: Path) -> None:
+    words = "# One\n\n```console\n> dir\n~~~\n> help\n```\n\n> She read:\n> ```\n> a > b\n> ```\n> ~~~x\n\n~~~\n> go\n~~~\n> Well."
+    (chapter,) = read(tmp_path, words).chapters
+    assert chapter.text == "```console\n> dir\n~~~\n> help\n```\n\nShe read:\n```\na > b\n```\n~~~x\n\n~~~\n> go\n~~~\nWell."
+
+
 def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
     assert [(each.title, each.text) for each in read(tmp_path, PLAIN).chapters] == [
         ("", "My book"),
