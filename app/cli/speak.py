@@ -290,10 +290,11 @@ def speak_book(args: argparse.Namespace, voice: VoicePrompt | None, cast: tuple[
 
 
 def tag_chapters(book: Book, names: Sequence[str]) -> list[str]:
-    """Return a book's chapters with the tags of these names; whoever is called otherwise there, as "Okonkwo" for "Dr. Okonkwo", is the one of the cast."""
+    """Return a book's chapters with the tags of these names; whoever is called otherwise there, as "Okonkwo" for "Dr. Okonkwo", is the one of the cast,
+    but for names that both stand in it."""
     speakers, same = count_quotes(each.text for each in book.chapters)
-    own = {same.get(name, name): name for name in names}
-    same = own | {short: own.get(full, full) for short, full in same.items()}
+    own = {same.get(name, name): name for name in names if same.get(name, name) not in names}
+    same = own | {short: own.get(full, full) for short, full in same.items() if short not in names}
     return [tag_chapter(each.script, names, same, speakers) for each in book.chapters]
 
 

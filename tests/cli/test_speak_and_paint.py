@@ -396,6 +396,12 @@ def test_a_cast_names_somebody_of_a_book_by_either_name(name: str) -> None:
     assert [each.partition(" [")[0] for each in tag_chapters(book, [name])] == [f"[{name}] “No,”", f"[{name}] “Yes,”"]
 
 
+def test_two_of_a_cast_whose_names_are_alike_are_two() -> None:
+    book = Book((Chapter("", "“No,” said Mrs. Hall."), Chapter("", "“Yes,” said Hall.")))
+    tagged = tag_chapters(book, ["Hall", "Mrs. Hall"])
+    assert [each.partition(" [")[0] for each in tagged] == ["[Mrs. Hall] “No,”", "[Hall] “Yes,”"]
+
+
 @pytest.mark.skipif(find_spec("av") is None, reason="an extra")
 def test_a_book_becomes_an_audiobook_and_what_is_finished_is_not_spoken_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
