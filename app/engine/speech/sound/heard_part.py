@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -70,17 +71,23 @@ def choose_gains(
 ) -> dict[int, float]:
     """Add the gain of this segment's voice, by all that is known so far, to those with which voices were heard; none at all where too little is known
     of it. Heard voices become quieter where they turn out to be louder than they began, or for a peak, as in the joined file, but not because another
-    one is so loud that they count as noise. Louder they become again a little where the segment `begins`: as it is heard from its begin."""
+    one shouts, so that only beside that they count as noise. Louder they become again a little where the segment `begins`: as it is heard from its
+    begin."""
     own_s = sum(loudness.seconds for each, loudness in known if each.voice == segment.voice)
     if segment.voice not in heard and wanted_lufs is not None and not done and own_s < KNOWN_S:
         return {}
     chosen = join_sound.choose_gains(known, wanted_lufs)
-    noise = join_sound.find_noise(join_sound.find_levels(known))
+    usual = {voice: statistics.median_low(_list_levels(known, voice)) for voice in chosen}
+    drowned = join_sound.find_noise(join_sound.find_levels(known)) - join_sound.find_noise(usual)
     rises = {segment.voice: RISE} if begins else {}
     changed = {
-        voice: gain if voice in noise else min(gain * rises.get(voice, 1.0), chosen.get(voice, gain)) for voice, gain in heard.items()
+        voice: gain if voice in drowned else min(gain * rises.get(voice, 1.0), chosen.get(voice, gain)) for voice, gain in heard.items()
     }
     return {segment.voice: chosen[segment.voice], **changed}
+
+
+def _list_levels(known: Sequence[tuple[Segment, Loudness]], voice: int) -> list[float]:
+    return [join_sound.find_level([loudness]) for segment, loudness in known if segment.voice == voice]
 
 
 def measure_file(file: Path) -> Loudness:

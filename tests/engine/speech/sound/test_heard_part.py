@@ -154,6 +154,13 @@ def test_a_voice_that_was_heard_becomes_no_quieter_for_one_that_shouts() -> None
     assert hear(known) == pytest.approx(join_sound.choose_gains(known, -18.0), rel=0.01)
 
 
+def test_noise_that_comes_first_is_as_quiet_as_joined_later() -> None:
+    """It stayed 40 decibels too loud for the rest of the script."""
+    known = [say_at(1, -60), say_at(2, -20)] * 3
+    assert hear(known[:1])[1] > 100
+    assert hear(known) == pytest.approx(join_sound.choose_gains(known, -18.0))
+
+
 def test_a_part_is_measured_once_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above 512 parts each look measured every file again, and the first one of a long script took 15 seconds."""
     file, samples = tmp_path / "part.wav", part()
