@@ -59,8 +59,8 @@ _POWER_BEHIND: Final = re.compile(
 """What is raised behind a bracket, a short number, a letter or a unit may be a power, as in mc\u00b2 and 20 m\u00b2."""
 _TEXT_AHEAD: Final = re.compile(r"\s?[/\u2044]|[A-Za-z\u00c0-\u04ff]")
 """What is raised before one of these is text: half a fraction, as in 1/2, the number of an element or of a verse."""
-_ENDS: Final = (".", "!", "?", '"', "\u201d", "\u2019")
-_NOTE_ENDS: Final = (*_ENDS, ")", "]", "\u2026", "\u00bb", "\u203a", "\u201c", *"\u3002\uff01\uff1f\u300d\u300f\uff09", *"0123456789")
+_ENDS: Final = (".", "!", "?", '"', "\u201d", "\u2019", *"\u3002\uff01\uff1f\u300d\u300f\uff09")
+_NOTE_ENDS: Final = (*_ENDS, ")", "]", "\u2026", "\u00bb", "\u203a", "\u201c", *"0123456789")
 _HYPHENS: Final = ("-", "\u2010", "\u00ad")
 _LIGATURES: Final = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _RADICALS: Final = {each: unicodedata.normalize("NFKC", chr(each)) for each in range(0x2E80, 0x2FD6)} | str.maketrans(

@@ -399,6 +399,21 @@ def test_where_people_talk_each_indented_line_begins_a_paragraph() -> None:
     ]
 
 
+def test_indented_paragraphs_of_chinese_stay_apart() -> None:
+    rows = [
+        ("渡船夫望着大海，", 48),
+        ("久久没有说话。", 48),
+        ("“下雨了。”", 72),
+        ("她点了点头。", 72),
+        ("「走吧」", 72),
+        ("他们走了。", 72),
+        ("夜深了，", 48),
+    ]
+    page: list[PrintedAt] = [(words, 12, left, 500 - 18 * place) for place, (words, left) in enumerate(rows)]
+    said = [each.text for each in flow(lay([page]), ())]
+    assert said == ["渡船夫望着大海，久久没有说话。", "“下雨了。”", "她点了点头。", "「走吧」", "他们走了。夜深了，"]
+
+
 def test_lines_of_a_hanging_list_stay_together() -> None:
     rows = [
         ("Berg, Anna: The ferry and what", 48),
