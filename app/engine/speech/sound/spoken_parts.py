@@ -159,8 +159,11 @@ def adopt(path: Path, job: Path, index: int) -> SpokenPart:
         with sound.replacing_or_explaining(target) as unfinished:
             shutil.copyfile(path, unfinished)
         if take is not None:
+            about = read_json(path.with_suffix(".json"), ABOUT)
+            if read_loudness(path) is None:
+                about.pop("loudness", None)  # the copy's times would not tell that the sound was changed since
             with sound.replacing_or_explaining(target.with_suffix(".json")) as unfinished:
-                shutil.copyfile(path.with_suffix(".json"), unfinished)
+                unfinished.write_text(json.dumps(about), "utf-8")
             if path.with_suffix(HEARD).is_file():
                 with sound.replacing_or_explaining(target.with_suffix(HEARD)) as unfinished:
                     shutil.copyfile(path.with_suffix(HEARD), unfinished)

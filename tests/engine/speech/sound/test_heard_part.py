@@ -178,3 +178,5 @@ def test_a_part_is_measured_once_and_noted(tmp_path: Path, monkeypatch: pytest.M
     sound.write(file, (samples / 2).astype(np.float32), RATE)
     os.utime(file, ns=(0, file.with_suffix(".json").stat().st_mtime_ns + 1))
     assert measure_file(file).power == pytest.approx(noted.power / 4, rel=0.01), "it was changed since"
+    copy = spoken_parts.adopt(file, tmp_path, 1).path
+    assert copy != file and measure_file(copy) == measure_file(file), "nor does a copy believe what was noted"
