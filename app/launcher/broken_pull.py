@@ -1,74 +1,165 @@
-"""Bring a clone back whose pull was killed while git wrote the newer files, so that the code was neither the older nor the newer one.
+"""Bring a clone back whose update was killed while git wrote the newer files, so that the code was neither the older nor the newer one.
 
-`start.py` asks for it before it imports anything else of Hearth's, which may be half of each. Standard library only.
+`start.py` asks for it before it imports anything else of Hearth's, which may be half of each. Standard library only. What is written over or
+removed is a newer file from its beginning, so nothing that the owner wrote is lost.
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
+import os
+import re
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.launcher import slots
+from app.launcher.console import WINDOWS
 
 PULLING: Final = "pulling"
-"""A lock in the environment's folder while git pulls; the file stays only where that was killed."""
+"""A note in the environment's folder of what git is about to write; it stays only where that was killed."""
+LOCK: Final = "pull"
+"""Held while there is such a note and its git lives. Windows removes no file that another start has open, so this one stays."""
+# No process of git's may go on and hold the lock, and the owner's changes stay where they are.
+KEEP: Final = ("gc.auto=0", "maintenance.auto=false", "core.fsmonitor=false", "merge.autoStash=false")
+MERGE: Final = [*(word for each in KEEP for word in ("-c", each)), "merge", "--ff-only", "--quiet"]
+
+
+class Change(NamedTuple):
+    """One file of an update. What is not there has zeros."""
+
+    mode: str
+    newer_mode: str
+    blob: str
+    newer_blob: str
+    name: str
+
+
+class Note(NamedTuple):
+    before: str
+    after: str
+    mine: list[str]
+    """Files that differed from `before` already, so they are the owner's."""
 
 
 def pull(folder: Path) -> subprocess.CompletedProcess[str]:
-    with slots.lock(folder, name=PULLING):
-        done = git("pull", "--ff-only", "--quiet")
-    _forget(folder)
+    with slots.lock(folder, name=LOCK) as held:
+        done = git("fetch", "--quiet")
+        if done.returncode or (done := git("rev-parse", "HEAD", "@{upstream}")).returncode:
+            return done
+        before, after = done.stdout.split()
+        if (done := git("diff", "-z", "--name-only", "--no-renames", "HEAD")).returncode:
+            return done
+        mine = done.stdout.split("\0")[:-1]
+        mine += [each.name for each in _list_changes(before, after) if not _is_there(each.blob) and os.path.lexists(slots.TOP / each.name)]
+        slots.replace_text(folder / PULLING, json.dumps(Note(before, after, mine)))
+        done = git(*MERGE, after, held=() if WINDOWS else (held,))
+        if not done.returncode:
+            (folder / PULLING).unlink()
+    if done.returncode:  # on a full disk after some files
+        mend()
     return done
 
 
 def mend() -> bool:
-    """Write anew what git was writing, as the commit has it that is checked out; return whether anything was."""
+    """Write the older files again that git was writing over; return whether the code may be another than when this start began."""
     folder = slots.find_made()
-    if folder is None or not (folder / PULLING).is_file():
+    if folder is None or not (folder / PULLING).is_file() or not shutil.which("git"):
         return False
-    with slots.lock(folder, name=PULLING):  # one that is under way holds it
-        changed = git("diff", "-z", "--name-only", "--no-renames", "HEAD", "@{upstream}").stdout.split("\0")[:-1]
-        broken = [name for name in changed if _is_gits(name)]
-        locked = slots.TOP / git("rev-parse", "--git-path", "index.lock").stdout.strip()
-        with contextlib.suppress(OSError):  # git itself took it away where a signal could still be heard
-            if (
-                broken or not locked.stat().st_size
-            ):  # else a commit of the owner's is under way: a pull's is empty until the last file is there
-                locked.unlink()
-        for name in broken:
-            git("reset", "--quiet", "HEAD", "--", name)
-            if _show(f"HEAD:{name}").returncode == 0:
-                git("checkout", "HEAD", "--", name)
-            else:
-                (slots.TOP / name).unlink(missing_ok=True)
-    _forget(folder)
-    return bool(broken)
+    try:
+        with slots.lock(folder, name=LOCK):
+            note = _read_note(folder)  # not before: another start may just have done it
+            here = git("rev-parse", "HEAD").stdout.strip()
+            if note and not here:  # a git that does not work; the note stays
+                return False
+            if note and here == note.before:  # else git was through, or the owner went on since
+                _put_back(note)
+            (folder / PULLING).unlink(missing_ok=True)
+    except (OSError, subprocess.CalledProcessError):  # no start fails by it
+        return False
+    return True
 
 
-def _is_gits(name: str) -> bool:
-    """Tell whether git wrote this file or was about to: it is gone, or holds the newer one from its beginning; what the owner changed stays."""
-    file = slots.TOP / name
-    found = _unify(file.read_bytes()) if file.is_file() else None
-    older, newer = (_unify(done.stdout) if (done := _show(f"{at}:{name}")).returncode == 0 else None for at in ("HEAD", "@{upstream}"))
-    return found != older and (found is None or (newer is not None and newer.startswith(found)))
+def _read_note(folder: Path) -> Note | None:
+    try:
+        before, after, mine = json.loads((folder / PULLING).read_text("utf-8"))
+        fits = all(re.fullmatch("[0-9a-f]{40,}", each) for each in (before, after))
+        return Note(before, after, list(mine)) if fits else None
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
 
 
-def _show(blob: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["git", "-C", str(slots.TOP), "cat-file", "blob", blob], capture_output=True)
+def _put_back(note: Note) -> None:
+    changes = [each for each in _list_changes(note.before, note.after) if each.name not in note.mine]
+    broken = [each for each in changes if _is_gits(each)]
+    _unlock([slots.TOP / each.name for each in broken])
+    if broken:  # git's own list has the newer files only if it had written all of them
+        git("update-index", "-z", "--index-info", given="".join(f"{each.mode} {each.blob}\t{each.name}\0" for each in broken))
+    for each in broken:
+        if not _is_there(each.blob):
+            (slots.TOP / each.name).unlink()
+    # Also what a file's newer name was in the way of, on a disk to which a and A are one.
+    back = [each for each in changes if _is_there(each.blob) and (each in broken or not os.path.lexists(slots.TOP / each.name))]
+    with tempfile.TemporaryDirectory() as room:  # a list of files of its own, because the owner's may be locked
+        index = str(Path(room) / "index")
+        git("read-tree", note.before, index=index).check_returncode()
+        names = "".join(f"{each.name}\0" for each in back)
+        git("checkout-index", "--force", "-z", "--stdin", given=names, index=index).check_returncode()
+    git("update-index", "-q", "--refresh")
+
+
+def _unlock(written: list[Path]) -> None:
+    """Remove the lock of the git that was killed. It is as old as the first file that it wrote, and empty until after the last; any other may be
+    that of a commit whose message the owner is writing."""
+    lock = slots.TOP / git("rev-parse", "--git-path", "index.lock").stdout.strip()
+    times = [file.stat().st_mtime_ns for file in written if file.is_file()]
+    if times and lock.is_file() and not lock.stat().st_size and lock.stat().st_mtime_ns <= min(times):
+        lock.unlink()
+
+
+def _is_gits(change: Change) -> bool:
+    """Return whether git, which takes a file away and writes the newer one, has begun to: what the owner wrote since is another."""
+    file = slots.TOP / change.name
+    if not os.path.lexists(file):
+        return _is_there(change.blob)
+    if file.is_symlink() or not file.is_file() or not _is_there(change.newer_blob):
+        return False
+    found = _unify(file.read_bytes())
+    if not _read_blob(change.newer_blob).startswith(found):
+        return False
+    return not _is_there(change.blob) or found != _read_blob(change.blob) or change.mode != change.newer_mode
+
+
+def _list_changes(before: str, after: str) -> list[Change]:
+    done = git("diff-tree", "-r", "-z", "--no-renames", before, after)
+    done.check_returncode()
+    words = done.stdout.split("\0")
+    return [Change._make([*said[1:].split()[:4], name]) for said, name in zip(words[::2], words[1::2], strict=False)]
+
+
+def _is_there(blob: str) -> bool:
+    return bool(blob.strip("0"))
+
+
+def _read_blob(blob: str) -> bytes:
+    return _unify(subprocess.run(["git", "-C", str(slots.TOP), "cat-file", "blob", blob], capture_output=True, check=True).stdout)
 
 
 def _unify(content: bytes) -> bytes:
-    """Windows' git writes another end of each line than it keeps."""
+    """Windows' git writes other ends of lines than it keeps."""
     return content.replace(b"\r\n", b"\n").removesuffix(b"\r")
 
 
-def _forget(folder: Path) -> None:
-    """Another start that waited may have done it, or on Windows has the file open and does it."""
-    with contextlib.suppress(OSError):
-        (folder / PULLING).unlink()
-
-
-def git(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", str(slots.TOP), *words], capture_output=True, text=True)
+def git(*words: str, given: str | None = None, index: str = "", held: tuple[int, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run git, in English, which `find_reason` reads; it keeps what is `held` open while it lives."""
+    return subprocess.run(
+        ["git", "-C", str(slots.TOP), *words],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        input=given,
+        env={**os.environ, "LC_ALL": "C", **({"GIT_INDEX_FILE": index} if index else {})},
+        pass_fds=held,
+    )

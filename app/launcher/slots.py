@@ -292,14 +292,15 @@ def forget_ready(folder: Path) -> None:
     (folder / "ready").unlink(missing_ok=True)
 
 
-def lock_releases(folder: Path, wait: bool = True) -> contextlib.AbstractContextManager[None]:
+def lock_releases(folder: Path, wait: bool = True) -> contextlib.AbstractContextManager[int]:
     """Let one process at a time fetch, test or discard releases; while it tests one, that one's own code holds the other lock."""
     return lock(folder, wait, "releases")
 
 
 @contextlib.contextmanager
-def lock(folder: Path, wait: bool = True, name: str = "lock") -> Iterator[None]:
-    """Let one process at a time make an environment; wait for another, or be refused. The system frees the lock if its holder dies."""
+def lock(folder: Path, wait: bool = True, name: str = "lock") -> Iterator[int]:
+    """Let one process at a time make an environment; wait for another, or be refused. The system frees the lock if its holder dies, on POSIX with
+    every process that it left the file open to."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / name).open("a+b") as file:
         waited = False
@@ -325,4 +326,4 @@ def lock(folder: Path, wait: bool = True, name: str = "lock") -> Iterator[None]:
                     tell(waits)
                 waited = True
                 time.sleep(0.3)
-        yield
+        yield file.fileno()

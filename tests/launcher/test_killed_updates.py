@@ -21,15 +21,14 @@ OLD, NEW = ("0.1.0", "a"), ("0.2.0", "b")
 TEXTS = {'"words"': '"new"', "small==1.0": "small==2.0"}
 DYING_GIT = """#!{python}
 import os, pathlib, signal, subprocess, sys
-if "pull" in sys.argv:
+if "merge" in sys.argv:
     top = pathlib.Path(sys.argv[sys.argv.index("-C") + 1])
-    subprocess.run([{git!r}, "-C", top, "fetch", "-q"], check=True)
     (top / ".git/index.lock").touch()
     (top / "constraints.txt").unlink()
+    (top / "app/moved.py").unlink()
     newer = subprocess.check_output([{git!r}, "-C", top, "show", "origin/main:app/__main__.py"])
     (top / "app/__main__.py").write_bytes(newer[:-9])
-    (top / "app/new.py").touch()
-    (top / "app/moved.py").unlink()
+    (top / "app/new.py").write_text("# One th")
     if os.environ.get("HEARD"):
         (top / ".git/index.lock").unlink()
     os.killpg(0, signal.SIGKILL)
@@ -59,7 +58,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     copy.make_light()
     origin = copy.top.rename(folder / "origin")
     (origin / ".gitignore").write_text("/.venv/\n__pycache__/\n")
-    (origin / "app/moved.py").write_text('"""One that the next commit calls otherwise."""\n')
+    (origin / "app/moved.py").write_text("# One that the next commit calls otherwise.\n")
     copy.git("init", "-q", "-b", "main", at=origin)
     copy.git("add", ".", at=origin)
     copy.git("commit", "-q", "-m", "one", at=origin)

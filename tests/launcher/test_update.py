@@ -91,9 +91,9 @@ def test_a_clones_way_back_holds_until_an_update_is_done(newer: bool, tmp_path: 
     """While what is up to date was tested, no way led back any more, and a start removed its environment; what failed its test was forgotten first."""
     at, ways = "2", list[dict[str, str]]()
 
-    def git(*words: str) -> subprocess.CompletedProcess[str]:
+    def git(*words: str, **_: object) -> subprocess.CompletedProcess[str]:
         nonlocal at
-        if words[0] == "pull":
+        if "merge" in words:
             led = slots.read_way_back(tmp_path)
             assert slots.leads_back(tmp_path) and (led["slot"], led["commit"]) == ("a", "1"), "one killed now offers its earlier way"
             at = "3" if newer else at
@@ -101,7 +101,7 @@ def test_a_clones_way_back_holds_until_an_update_is_done(newer: bool, tmp_path: 
         if words[0] == "reset":
             ways.append(slots.read_way_back(tmp_path))
             at = words[-1]
-        return subprocess.CompletedProcess(words, 0, "origin", "")
+        return subprocess.CompletedProcess(words, 0, {"rev-parse": "2 3", "remote": "origin"}.get(words[0], ""), "")
 
     before = {"slot": "a", "commit": "1", "version": ""}
     (tmp_path / "current").write_text("b")
