@@ -159,14 +159,12 @@ FRACTIONS: Final = {
         for above in range(1, below)
     },
 }
-BEFORE_PARTS: Final = (
-    "der|aller|davon|Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?|Seiten?|"
-    "Millionen|Meilen?|des|dieser|dieses|von|vom|mehr|weniger|(?:[mds]ein|ihr|unser|eur)e[rs]"
-)
-NUMBERED: Final = words(
-    "Heft Hefte Ausgabe Nummer Nr. Hausnummer Zimmer Raum Jahrgang Linie Klasse straße Straße gasse allee § Runde Etappe Gleis Haus Wohnung Satz Reihe "
-    "Aktenzeichen Beschluss"
-)
+_MEASURES: Final = "Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?|Seiten?|Millionen|Meilen?"
+BEFORE_PARTS: Final = rf"{_MEASURES}|der|aller|davon|des|dieser|dieses|von|vom|mehr|weniger|(?:[mds]ein|ihr|unser|eur)e[rs]"
+NUMBERED: Final = {
+    _MEASURES: words("Heft Hefte Ausgabe Nummer Nr. Hausnummer Zimmer Jahrgang gasse allee § Etappe Gleis Aktenzeichen Beschluss"),
+    f"{_MEASURES}|der|die|aller": words("Haus Wohnung Raum Klasse Linie Reihe Satz Runde straße Straße"),
+}
 ABOUT: Final = (
     *(f"(?i:{word}) 1" for word in words("ein kein")),
     *(rf"(?i:{word}) {number}" for word in words("etwa rund knapp fast um ca\\. circa gut über ungefähr") for number in (r"\d", r"\d \d")),
@@ -191,7 +189,7 @@ _ENDED: Final = re.compile(
     r"(?:(?<!\b\w)(?<!\bca)(?<!\b(?:bzw|max|min))(?<!\b(?:mind|inkl|zzgl))\.|[:!?\u2026])[\"\u201c\u201d\u00bb\u00ab)]*$", re.IGNORECASE
 )
 """Ends a sentence, not a short form."""
-_LISTED: Final = re.compile(r"(?:[-*\u2022\u2013] ?)?\d.*|(?:\w+ )?[A-ZÄÖÜ]\w*")
+_LISTED: Final = re.compile(r"(?:[-*\u2022\u2013] ?)?\d\S*(?: \d\S*)?(?: \w+\.?)? [A-ZÄÖÜ]\w*|(?<![^\n]\n)(?:\w+ )?[A-ZÄÖÜ]\w*")
 """Such a line has no end, and what is below begins: an ingredient, and what they are for."""
 _HALF: Final = re.compile(
     r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"
@@ -203,7 +201,7 @@ _HALF: Final = re.compile(
     re.IGNORECASE,
 )
 _SPELLED: Final = {"l": "Liter", "m": "Meter", "km": "Kilometer", "kg": "Kilogramm", "h": "Stunde", "min": "Minute"}
-_OF_A_UNIT: Final = re.compile(rf"\b({BEFORE_A_PART}) {{1,2}}(1/\d)[ \u00a0]?({'|'.join(_SPELLED)})\b", re.IGNORECASE)
+_OF_A_UNIT: Final = re.compile(rf"\b((?i:{BEFORE_A_PART})) {{1,2}}(1/\d)[ \u00a0]?(l|m|km|kg|h|[Mm]in)\b(?:(?<=in)\.(?= [a-zäöüß]))?")
 """After an article it is no decimal number."""
 RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     (_OF_A_UNIT, lambda found: f"{found[1]} {found[2]} {_SPELLED[found[3].lower()]}"),

@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from app.engine.speech.text import german_figures
@@ -66,8 +66,8 @@ class Language:
     """Fifths and what is smaller are fractions only before one of these, or a unit: else they may be marks, houses or issues."""
     about: tuple[str, ...] = ()
     """Or after one of these, which goes as far as the slash, and where it is in lowest terms: else it may be a mark."""
-    numbered: tuple[str, ...] = ()
-    """But not after one of these: they are numbers of it."""
+    numbered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """But not after one of these, where they are numbers of it: unless what they are listed under follows, or a unit."""
     articles: str = ""
     """A fraction of one has no article of its own after these; empty: after its own."""
     hours: Callable[[int], str] | None = None
@@ -174,7 +174,10 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
     alone = [f"{part}(?:{after.get(part, '')})" for part in row.fractions]
     begin, end = r"(?<![\w./])(?<!\d )(?:(?P<whole>\d{1,6})[ \u00a0])?(?P<part>", r")(?![\w/])"
     amount = f"{begin}{'|'.join(row.fractions)}{end}"
-    no_number = "".join(rf"(?<!{re.escape(each)}[ \u00a0])" for each in row.numbered)
+    behind = {then: "".join(rf"(?<!{re.escape(each)}[ \u00a0])" for each in numbered) for then, numbered in row.numbered.items()}
+    no_number = "".join(
+        rf"(?:{numbered}|(?=[\d \u00a0]{{1,9}}/\d\d?[ \u00a0](?:{then}|{named})(?!\w)))" for then, numbered in behind.items()
+    )
     return (
         *row.own,
         (

@@ -69,6 +69,12 @@ def test_numbers(language: str) -> None:
          "Runde zwei/fünf des Turniers, Aktenzeichen drei/acht vom vierten Mai, § drei/fünf des Gesetzes"),
         ("de", "Gleis 1/5 des Bahnhofs, Satz 3/6 von links, Beschluss 1/4 des Rats, im Haus 2/3, Etappe 4/5 der Tour", "Gleis eins/fünf des Bahnhofs, "
          "Satz drei/sechs von links, Beschluss eins/vier des Rats, im Haus zwei/drei, Etappe vier/fünf der Tour"),
+        ("de", "in der Wohnung 3/4 Stunde, in der Klasse 2/3 der Schüler, im Haus 1/3 der Fenster, auf der Straße 1/4 Liter Milch",
+         "in der Wohnung drei Viertel Stunde, in der Klasse zwei Drittel der Schüler, im Haus ein Drittel der Fenster, "
+         "auf der Straße ein Viertel Liter Milch"),
+        ("de", "ein 1/4 Min. später, ein 1/4 min. Dann", "ein Viertel Minute später, ein Viertel Minute. Dann"),
+        ("de", "3 Männer tranken\n1/2 Liter Milch", "drei Männer tranken einen halben Liter Milch"),
+        ("de", "Dann trank\nPeter\n1/2 Liter Milch", "Dann trank Peter einen halben Liter Milch"),
         ("de", "fast 8/10, fast 4/5, fast 8/10 der Leute", "fast acht/zehn, fast vier Fünftel, "
          "fast acht Zehntel der Leute"),
         ("de", "Er trank\n1/2 Liter Milch, alle 1/2 Stunde\n\n1/2 Liter", "Er trank einen halben Liter Milch, alle halbe Stunde ein halber Liter"),
