@@ -122,3 +122,39 @@ def test_a_result_that_comes_slowly_or_not_at_all_is_told(
             assert not begun, "nothing starts without it"
     until_seen(page, lambda: len(begun) == 1)
     assert begun[0].guide if place is GUIDE else begun[0].reference
+
+
+def test_a_press_whose_guide_is_gone_is_given_up_at_once_though_its_start_still_comes(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was "sending" until the start came, which took away why the guide was not used: nothing began, and nothing was said. Another guide, chosen
+    meanwhile, was lost with it."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
+    monkeypatch.setattr(Beside, "list_fitting", lambda self, *_: [CONTROL] if self is GUIDE else [])
+    page.reload()  # a model to read it with is chosen as the page comes
+    go(page, "paint")
+    page.fill("#paint-prompt textarea", "a boat")
+    Image.new("RGB", (90, 60), "teal").save(tmp_path / "far.png")
+    coming, chips = dict[str, Route](), page.locator(".h-force").locator("visible=true").locator("li")
+    page.route(re.compile("/hearth/creation/[78]$"), lambda route: coming.update({route.request.url[-1]: route}))
+    for call, number in (("startFrom", 7), ("guideBy", 8)):
+        page.evaluate(f"() => {{ Hearth.{call}({{ id: {number}, name: '{call}.png', url: 'hearth/creation/{number}' }}); }}")
+    until_seen(page, lambda: len(coming) == 2)
+    page.click("#paint-go")
+    expect(chips.filter(has_text="sending the picture")).to_be_visible()
+    coming.pop("8").fulfill(status=404)
+    gone = chips.filter(has_text="guideBy.png is no longer there")
+    expect(gone).to_be_visible()
+    expect(chips.filter(has_text="sending")).to_have_count(0)
+    page.evaluate("() => { Hearth.guideBy({ id: 8, name: 'other.png', url: 'hearth/creation/8' }); }")
+    until_seen(page, lambda: "8" in coming)
+    page.click("#paint-go")
+    expect(chips.filter(has_text="sending the picture")).to_be_visible()
+    coming.pop("7").fulfill(path=tmp_path / "far.png")
+    expect(chips.filter(has_text="starting from startFrom.png")).to_be_visible()
+    expect(gone).to_be_visible()
+    coming.pop("8").fulfill(path=tmp_path / "far.png")
+    until_seen(page, lambda: len(begun) == 1)
+    assert begun[0].image and begun[0].guide
+    expect(gone).to_have_count(0)

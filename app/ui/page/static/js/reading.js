@@ -1,7 +1,7 @@
 // A picture that comes to a place on Paint and is opened: told beside the button, given up by a press there, and what Paint waits for.
 import { live, redraw } from "./hearth.js";
 import { notOpened } from "./picture.js";
-import { inForce } from "./told.js";
+import { inForce, told } from "./told.js";
 import { t } from "./words.js";
 
 export class Reading {
@@ -9,6 +9,7 @@ export class Reading {
   giveUp = () => {}; // whoever waits for the picture that is read waits no longer
   done = /** @type {Promise<unknown>} */ (Promise.resolve()); // once the one that was chosen is there, or "given up"
   name = ""; // of the picture that is read now
+  refused = ""; // why the last one did not come
 
   /** Whether a picture was opened or closed on this page, though it may not be here yet. */
   get began() {
@@ -46,7 +47,7 @@ export class Reading {
       return;
     }
     if (mine !== this.turn) return;
-    inForce("paint", "refused", "");
+    if (told.paint.refused === this.refused) inForce("paint", "refused", ""); // why another place has none is still told
     use(blob, opened);
   }
 
@@ -62,7 +63,7 @@ export class Reading {
   /** @param {string} why */
   refuse(why) {
     this.stop();
-    inForce("paint", "refused", why);
+    inForce("paint", "refused", (this.refused = why));
   }
 
   /** @param {string} name */

@@ -9,12 +9,17 @@ import { inForce } from "./told.js";
 let sending = false, again = false;
 const tell = () => inForce("paint", "sending", sending && { again });
 
-/** A press has begun: it waits for the pictures that were chosen and are still being read, and is given up with one of them. */
+/** A press has begun: it waits for the pictures that were chosen and are still being read, and is given up with the first that does not come. */
 export async function sendBegins() {
   const readings = [startReading, guide.reading, reference.reading];
   sending = [start, guide, reference].some((each) => each.now) || readings.some((each) => each.name);
   tell();
-  if (!(await Promise.all(readings.map((each) => each.done))).includes("given up")) return;
+  await Promise.all(readings.map(awaitRead));
+}
+
+/** @param {import("./reading.js").Reading} reading */
+async function awaitRead(reading) {
+  if ((await reading.done) !== "given up") return;
   again = false;
   throw new Error("the picture was given up"); // so that nothing starts without it
 }
