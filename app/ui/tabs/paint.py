@@ -274,9 +274,8 @@ def send_start(fields: PaintFields) -> str:
     asked = in_order(fields.asked)
     image, guiding, liked = map(asked.index, (fields.start.image, fields.guide.image, fields.reference.image))
     return (
-        f"async (...values) => {{ try {{ await Hearth.sendBegins(); {put_frame(fields, asked)} values[{image}] = await Hearth.startFiles();"
-        f" values[{guiding}] = await Hearth.guideFiles(); values[{liked}] = await Hearth.referenceFiles(); return values.slice(0, {len(asked)});"
-        f" }} catch (fault) {{ Hearth.sendEnds(); throw fault; }} }}"
+        f"async (...values) => {{ try {{ let framed; [framed, values[{image}], values[{guiding}], values[{liked}]] = await Hearth.sendBegins();"
+        f" {put_frame(fields, asked, 'framed')} return values.slice(0, {len(asked)}); }} catch (fault) {{ Hearth.sendEnds(); throw fault; }} }}"
     )
 
 
@@ -291,11 +290,11 @@ def in_order(fields: Collection[Block]) -> list[Block]:
     return sorted(fields, key=lambda each: each._id)
 
 
-def put_frame(fields: PaintFields, asked: Sequence[Block]) -> str:
-    """Return the part of a script that puts what a frame sets among the values of `asked`."""
-    framed = {"size": fields.model.size, **{name: fields.rows[name] for name in ("width", "height", "masked_only", "strength")}}
-    places = json.dumps({name: asked.index(each) for name, each in framed.items()})
-    return f"for (const [name, value] of Object.entries(Hearth.frameSettings())) values[{places}[name]] = value;"
+def put_frame(fields: PaintFields, asked: Sequence[Block], framed: str = "Hearth.frameSettings()") -> str:
+    """Return the part of a script that puts what a frame sets, as it is now or as it was, among the values of `asked`."""
+    changed = {"size": fields.model.size, **{name: fields.rows[name] for name in ("width", "height", "masked_only", "strength")}}
+    places = json.dumps({name: asked.index(each) for name, each in changed.items()})
+    return f"for (const [name, value] of Object.entries({framed})) values[{places}[name]] = value;"
 
 
 def show_in_force(fields: PaintFields, reused: Sequence[Component]) -> None:

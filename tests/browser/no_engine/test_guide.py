@@ -13,6 +13,8 @@ from app.engine.jobs.request import PictureRequest
 from app.engine.pictures.files import picture_settings
 from app.ui.state.desk import Desk
 from app.ui.tabs.beside_prompt import GUIDE, REFERENCE, Beside
+from tests.browser.no_engine.test_sketch import masked, open_picture
+from tests.browser.no_engine.test_sketch import press as press_tool
 from tests.support.window import asked_by, await_stored, drop, go, needs_chromium, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
@@ -158,3 +160,33 @@ def test_a_press_whose_guide_is_gone_is_given_up_at_once_though_its_start_still_
     until_seen(page, lambda: len(begun) == 1)
     assert begun[0].image and begun[0].guide
     expect(gone).to_have_count(0)
+
+
+def test_a_press_that_waits_for_its_guide_keeps_the_start_it_was_pressed_with(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the start was removed while the guide came, the press painted without it; what was drawn meanwhile came into it."""
+    begun = list[PictureRequest]()
+    monkeypatch.setattr(type(opened[0].jobs), "begin", lambda self, request, person: begun.append(request))
+    monkeypatch.setattr(Beside, "list_fitting", lambda self, *_: [CONTROL] if self is GUIDE else [])
+    page.reload()  # a model to read it with is chosen as the page comes
+    sheet = open_picture(page, tmp_path)
+    press_tool(page, "Frame")
+    sheet.focus()
+    page.keyboard.press("Shift+ArrowRight")
+    chips, coming = page.locator(".h-force").locator("visible=true").locator("li"), list[Route]()
+    started = chips.filter(has_text="starting from mine.png")
+    expect(started).to_contain_text("painting beyond its edges")
+    page.route("**/hearth/creation/7", lambda route: coming.append(route))
+    page.evaluate("() => { Hearth.guideBy({ id: 7, name: 'far.png', url: 'hearth/creation/7' }); }")
+    until_seen(page, lambda: bool(coming))
+    page.click("#paint-go")
+    expect(chips.filter(has_text="sending the picture")).to_be_visible()
+    started.get_by_role("button").click()
+    expect(started).to_have_count(0)
+    Image.new("RGB", (90, 60), "teal").save(tmp_path / "far.png")
+    coming[0].fulfill(path=tmp_path / "far.png")
+    until_seen(page, lambda: bool(begun))
+    assert begun[0].guide and begun[0].image and begun[0].masked_only and begun[0].strength == 1
+    with Image.open(begun[0].image) as sent:
+        assert masked(begun[0]).size == sent.size

@@ -51,8 +51,11 @@ class BesidePicture {
     this.change(null);
   };
 
-  /** The file that Paint sends. */
-  files = async () => this.now && [await send(this.now.picture, this.now.name)];
+  /** Take the picture that is here now; what is returned sends it. */
+  take = () => {
+    const { now } = this;
+    return async () => now && [await send(now.picture, now.name)];
+  };
 
   show() {
     if (!this.card?.firstElementChild) return;
@@ -98,9 +101,6 @@ export const reference = new BesidePicture(
   (name) => t("reference.alt", "Reference: {name}", { name }),
   () => t("reference.choose", "Drop the picture here that it is to be like, or press to choose one"),
 );
-/** What Paint sends. */
-export const guideFiles = () => guide.files();
-export const referenceFiles = () => reference.files();
 
 area("#h-guide", (card) => guide.build(card));
 area("#h-reference", (card) => reference.build(card));

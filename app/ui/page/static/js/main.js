@@ -5,7 +5,6 @@ import "./drop.js";
 import { before, guideBy, likeIt, reused, reusing, startFrom } from "./force.js";
 import "./gradio.js";
 import { modelChosen } from "./greeting.js";
-import { guideFiles, referenceFiles } from "./guide.js";
 import "./help.js";
 import { askToLeave } from "./leave.js";
 import { lorasFor } from "./loras.js";
@@ -15,7 +14,7 @@ import "./microphone.js";
 import "./notify.js";
 import { paintedBy } from "./paint.js";
 import "./pause.js";
-import { frameSettings, startFiles } from "./picture.js";
+import { frameSettings } from "./picture.js";
 import "./queue.js";
 import "./prompts.js";
 import { prompts } from "./samples.js";
@@ -35,7 +34,7 @@ import "./voices.js";
 import { t } from "./words.js";
 
 window.Hearth = {
-  answer, before, confirmPreset, confirmVoice, copyReport, frameSettings, guideFiles, inForce, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, referenceFiles, reused, reusing, sendBegins, sendEnds, soon, spokenAt, spokenBy, startFiles, stay,
+  answer, before, confirmPreset, confirmVoice, copyReport, frameSettings, inForce, keepLooking, kept, keptClip, lookAt, lorasFor, modelChosen, paintedBy, reused, reusing, sendBegins, sendEnds, soon, spokenAt, spokenBy, stay,
   askToLeave,
   call, guideBy, likeIt, live, openTab, press, prompts, redraw, startFrom, t, // for whoever looks from outside, as the tests
 };

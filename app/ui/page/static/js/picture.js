@@ -118,11 +118,12 @@ export const frameSettings = () => {
   return framed ? { size: null, width: null, height: null, ...(grows ? { strength: 1 } : {}), ...(grows && live.state?.charts ? { masked_only: true } : {}) } : {};
 };
 
-/** The files that Paint sends: the picture, and the mask if there is one. */
-export async function startFiles() {
-  const { now } = start;
-  if (!now) return null;
-  const framed = now.framed?.(), mask = now.mask?.(); // as they are now: somebody may draw on while they are sent
-  const picture = await (framed ? send(await toBlob(framed), "start.png") : send(now.picture, now.name));
-  return mask ? [picture, await send(await toBlob(mask), "mask.png")] : [picture];
+/** Take the picture as it is now, as somebody may draw on or remove it before it is sent; what is returned sends it, and the mask if there is one. */
+export function takeStart() {
+  const { now } = start, framed = now?.framed?.(), mask = now?.mask?.();
+  return async () => {
+    if (!now) return null;
+    const picture = await (framed ? send(await toBlob(framed), "start.png") : send(now.picture, now.name));
+    return mask ? [picture, await send(await toBlob(mask), "mask.png")] : [picture];
+  };
 }
