@@ -231,7 +231,7 @@ class PaintTab:
     def describe_start(self, model: str) -> list[Any]:
         """Say what a model does with a starting picture."""
         title, of_strength = paint_form.describe_start(paint_form.find_model(self.desk, model))
-        return [gr.update(label=label(title)), gr.update(info=label(of_strength) if of_strength else None)]
+        return [gr.update(label=label(title)), gr.update(info=label(of_strength) if of_strength else "")]  # None would not reach the page
 
     def offer_all(self) -> list[Any]:
         """Offer what came or went meanwhile; what is chosen stays."""

@@ -11,8 +11,9 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from app.engine.jobs.request import PictureRequest
 from app.ui.state.desk import Desk
+from app.ui.state.models_desk import ModelsDesk
 from app.ui.tabs import paint_view
-from tests.support.window import asked_by, await_stored, go, needs_chromium, pass_looks, shut_out, unfold, until_seen
+from tests.support.window import asked_by, await_stored, choose, go, needs_chromium, pass_looks, shut_out, unfold, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -603,3 +604,22 @@ def test_a_press_that_waits_starts_nothing_without_its_picture(
     assert not begun
     page.click("#paint-go")
     until_seen(page, lambda: len(begun) == 1)
+
+
+@pytest.mark.slow
+def test_what_is_said_of_a_models_strength_goes_with_the_model(
+    page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a model that edits does with a picture was still said of the next one."""
+    models, offered = ("sd15", "flux2-klein"), ModelsDesk.list_choices
+    monkeypatch.setattr(
+        ModelsDesk, "list_choices", lambda self, kind: [(each, each) for each in models] if kind == "picture" else offered(self, kind)
+    )
+    opened[0].settings.put({"paint": {"model": "sd15"}})
+    page.reload()
+    go(page, "paint")
+    unfold(page, "Start from a picture")
+    said = page.locator("#paint-strength").get_by_text("It counts where you paint over an area")
+    for model, count in (("flux2-klein", 1), ("sd15", 0)):
+        choose(page, "#paint-model", model)
+        expect(said).to_have_count(count)
