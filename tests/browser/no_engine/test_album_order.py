@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from app.engine.jobs.creation import Creation
 from app.engine.jobs.request import PictureRequest, SpeechRequest
 from app.ui.state.desk import Desk
 from tests.support.both_servers import keep_creation
-from tests.support.window import go, needs_chromium, shut_out
+from tests.support.window import go, needs_chromium, open_page, shut_out
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = needs_chromium
@@ -79,6 +81,32 @@ def test_a_sound_is_dragged_by_its_grip(page: Page, opened: tuple[Desk, str]) ->
     expect(words).to_have_text(["chapter 2", "cover", "chapter 1"])
     drag_onto(page, grips.nth(2), cards.nth(1))
     expect(words).to_have_text(["chapter 2", "chapter 1", "cover"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first_in_its_row", [False, True])
+def test_a_menu_opens_above_its_button_and_no_further_left_than_its_card(
+    first_in_its_row: bool, browser: Browser, opened: tuple[Desk, str]
+) -> None:
+    """The buttons of a sound in an album stand in three rows: the menu opened above the first one, far from its own."""
+    sound = keep_creation(opened[0], SpeechRequest("Kapitel"), "Kapitel.wav")
+    with open_page(browser, opened[1], locale="de-DE", viewport={"width": 1400, "height": 900}) as page:
+        show_album(page, opened[0], f"Buch {first_in_its_row}", [sound])
+        page.get_by_role("button", name="Eigene Reihenfolge").click()
+        button = page.locator("#h-shelf .h-menu summary")
+        expect(page.get_by_role("button", name="Nach vorn: Kapitel")).to_be_visible()
+        if first_in_its_row:
+            page.add_style_tag(content=".h-menu { order: -1; }")
+        button.click()
+        menu = page.locator("#h-shelf .h-menu > div")
+        above, below, around = (each.bounding_box() for each in (menu, button, page.locator("#h-shelf .h-does")))
+        assert above and below and around
+        assert above["y"] + above["height"] == pytest.approx(below["y"] - 6, abs=1)
+        expect(menu).to_have_attribute("style", re.compile("--h-right"))
+        above = menu.bounding_box()
+        assert above
+        end, least = below["x"] + below["width"], around["x"] + above["width"]
+        assert above["x"] + above["width"] == pytest.approx(max(end, least), abs=1)
 
 
 @pytest.mark.slow

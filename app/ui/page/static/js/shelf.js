@@ -549,6 +549,11 @@ function makeMenu(rows) {
     made.addEventListener("click", () => (menu.open = false));
     inside.append(made);
   }
+  // It ends where its button does, and further right where it would begin left of the card's buttons, which may be left of the screen.
+  menu.addEventListener("toggle", () => {
+    const room = menu.getBoundingClientRect().right - menu.parentElement.getBoundingClientRect().left;
+    inside.style.setProperty("--h-right", `${Math.min(0, room - inside.offsetWidth)}px`);
+  });
   menu.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !menu.open) return;
     event.stopPropagation(); // it stops no job
