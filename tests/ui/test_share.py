@@ -359,6 +359,9 @@ def test_who_shares_a_browser_goes_back_to_the_guest_they_were(desk: Desk) -> No
             browser.post(door, data={"password": words, "name": name, "other": ""})
         asked = browser.get(f"{door}?other").text
         assert "<bdi>Eve</bdi>" in asked and "<bdi>Ada</bdi>" not in asked, "it keeps the last ones"
+        for _ in range(4):
+            browser.post(door, data={"password": words, "name": "", "other": ""})
+        assert "<bdi>H</bdi>" in browser.get(f"{door}?other").text, "who gave no name has no way back, and takes nobody's"
 
 
 def test_who_shares_a_browser_need_not_be_the_earlier_guest(desk: Desk) -> None:

@@ -57,7 +57,7 @@ TICKET: Final = "t"
 OTHER: Final = "other"
 """The form has it from one who says that they are not the guest who came last in this browser, with the earlier one whom they are, if any."""
 GUESTS_KEPT: Final = 4
-"""A browser keeps the last guests who came in by it, so that nobody loses their shelf to another one."""
+"""A browser keeps the guest who came in by it last, and of those before the last who gave a name, so that nobody loses their shelf to another one."""
 BETWEEN: Final = "|"
 WHO: Final = "who"
 """The form asks a guest who is in already for their name alone, as one who came by the QR code was asked nothing."""
@@ -396,7 +396,7 @@ class LoginRequired:
         answer.set_cookie(COOKIES[self._logins.owner], token, max_age=left_s, httponly=True, samesite="lax", secure=secure)
         person = self._logins.find_person(token)
         if self._logins.guests is not None and person is not None and not person.owner:
-            others = [each for guest, each in self._list_known(request).items() if guest != person.name]
+            others = [each for guest, each in self._list_known(request).items() if guest != person.name and self._recall_name(guest)]
             kept = [self._logins.guests.sign(person.name), *others][:GUESTS_KEPT]
             answer.set_cookie(VISITOR, BETWEEN.join(kept), max_age=YEAR_S, path=LOGIN_PATH, httponly=True, samesite="lax", secure=secure)
         return answer
