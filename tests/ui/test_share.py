@@ -452,6 +452,22 @@ def test_the_code_says_whom_a_browser_keeps_and_lets_in_another(desk: Desk, entr
         assert "In this browser you are <bdi>עדה</bdi>." in browser.get(entrances[-1]).text
 
 
+def test_a_second_press_is_no_wrong_guess(desk: Desk, entrances: list[str]) -> None:
+    """Of a double click on "I am someone else" the second press had no login any more: "Wrong password", and it was counted."""
+    with shared(desk) as (address, words, sharing), patient_http.Client(follow_redirects=True) as browser:
+        assert sharing._open is not None
+        door, guesses = f"{address}hearth/login", sharing._open.logins.guesses
+        browser.post(door, data={"password": words, "name": "Ada"})
+        browser.get(entrances[-1])
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
+        pressed = [patient_http.post(door, data={"who": "other"}, headers=headers) for _ in range(2)]
+        assert [each.status_code for each in pressed] == [303, 401]
+        assert 'name="password"' in pressed[1].text and 'role="alert"' not in pressed[1].text and not guesses.wrong
+        assert 'value="Ada"' in pressed[1].text, "whoever comes in by it keeps their name"
+        assert patient_http.post(door, data={"who": "other", "password": "no"}).status_code == 401
+        assert guesses.wrong, "a guess is one with whatever beside it"
+
+
 def test_who_is_sent_away_for_good_needs_the_new_password(desk: Desk, entrances: list[str]) -> None:
     with shared(desk) as (address, words, sharing), guest_client(address, words, "Ada") as ada, guest_client(address, words) as eve:
         sharing.send_away(sharing.view()["guests"][0]["id"], for_good=True)
