@@ -31,6 +31,8 @@ class Offer:
     quantised: Quantised
     forecast: Forecast | None
     """None: the machine is not known yet."""
+    chosen: bool
+    """True: the owner chose how weights are quantised."""
 
 
 def make_offer(home: Home, model: Model, setup: Setup | None) -> Offer:
@@ -44,6 +46,7 @@ def make_offer(home: Home, model: Model, setup: Setup | None) -> Offer:
         estimate_download_bytes(model, quantised),
         quantised,
         fit,
+        setup is not None and setup.choice.quantised is not None,
     )
 
 
@@ -72,9 +75,15 @@ def explain_size(offer: Offer) -> Sentence | None:
     named = next((found for each in smaller if (found := _BITS.search(each.source.files[0]))), None)
     if named is None or offer.here:
         return None
+    if offer.chosen:
+        return say(
+            "fit.in-bits-chosen",
+            "Its largest part in {bits} bits, as you chose: unquantised weights are a larger download.",
+            bits=int(named[1]),
+        )
     return say(
         "fit.in-bits",
-        "In {bits} bits, as planned for the memory that is free now: unquantised weights are a larger download.",
+        "Its largest part in {bits} bits, as planned for the memory that is free now: unquantised weights are a larger download.",
         bits=int(named[1]),
     )
 

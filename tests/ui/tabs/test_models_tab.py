@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from app.base.paths import home
 from app.compat.machine.pretended import machine
+from app.compat.planning.types import Choice
 from app.engine.keeper.state import EngineState
 from app.engine.models import hub_token
 from app.engine.models.planned import Setup
@@ -107,11 +108,11 @@ def test_a_smaller_download_says_that_it_is_in_fewer_bits(
 ) -> None:
     """16 GB at one time and 10.8 at another, as memory is free, looked like a fault."""
 
-    def look() -> tuple[int, bool, bool]:
+    def look(beginning: str = "Its largest part in 4 bits, as planned") -> tuple[int, bool, bool]:
         row = next(each for each in page.get("/hearth/models").json()["models"] if each["id"] == "flux2-klein")
         offer = page.get("/hearth/offer", params={"model": "flux2-klein"}).json()
         assert offer["bytes"] == row["download"]
-        return row["download"], any(fact.startswith("In 4 bits,") for fact in row["facts"]), offer["because"].startswith("In 4 bits,")
+        return row["download"], any(fact.startswith(beginning) for fact in row["facts"]), offer["because"].startswith(beginning)
 
     small, *told = look()
     assert told == [True, True]
@@ -119,6 +120,9 @@ def test_a_smaller_download_says_that_it_is_in_fewer_bits(
     monkeypatch.setattr(desk.keeper, "read_setup", roomy)
     large, *told = look()
     assert told == [False, False] and large > small
+    chosen: Any = lambda choice: Setup(desk.keeper.home, machine("m3-max-64gb"), Choice(quantised="gguf"))  # noqa: E731
+    monkeypatch.setattr(desk.keeper, "read_setup", chosen)
+    assert look("Its largest part in 4 bits, as you chose") == (small, True, True), "there is memory for the larger ones"
 
 
 @pytest.mark.slow
