@@ -159,7 +159,10 @@ FRACTIONS: Final = {
         for above in range(1, below)
     },
 }
-_MEASURES: Final = "Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?|Seiten?|Millionen|Meilen?"
+_MEASURES: Final = (
+    "Zoll|Takt|Tassen?|Löffel|Teelöffel|Esslöffel|EL|TL|Becher|Pfund|Kilo|Stunden?|Minuten?|Sekunden?|Wochen?|Tage?s?|Jahre?s?"
+    "|Seiten?|Millionen|Meilen?"
+)
 BEFORE_PARTS: Final = rf"{_MEASURES}|der|aller|davon|des|dieser|dieses|von|vom|mehr|weniger|(?:[mds]ein|ihr|unser|eur)e[rs]"
 NUMBERED: Final = {
     _MEASURES: words("Heft Hefte Ausgabe Nummer Nr. Hausnummer Zimmer Jahrgang gasse allee § Etappe Gleis Aktenzeichen Beschluss"),
