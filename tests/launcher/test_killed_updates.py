@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,8 +20,7 @@ pytestmark = [pytest.mark.long, needs_groups]
 
 OLD, NEW = ("0.1.0", "a"), ("0.2.0", "b")
 TEXTS = {'"words"': '"new"', "small==1.0": "small==2.0"}
-DYING_GIT = """#!{python}
-import os, pathlib, signal, subprocess, sys
+DYING_GIT = """import os, pathlib, signal, subprocess, sys
 if "merge" in sys.argv:
     top = pathlib.Path(sys.argv[sys.argv.index("-C") + 1])
     (top / ".git/index.lock").touch()
@@ -32,7 +32,7 @@ if "merge" in sys.argv:
     if os.environ.get("HEARD"):
         (top / ".git/index.lock").unlink()
     os.killpg(0, signal.SIGKILL)
-os.execv({git!r}, sys.argv)
+os.execv({git!r}, ["git", *sys.argv[1:]])
 """
 """It is killed while it writes what it fetched, as by a power cut, or by a signal that git hears and takes its lock away."""
 EVERY = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -165,7 +165,9 @@ def test_one_that_is_killed_while_git_writes_leaves_one_that_works(heard: str, c
     from being mended, one that was called otherwise stayed away, and without the lock nothing was mended."""
     clone.forget()
     git = tmp_path / "git"
-    git.write_text(DYING_GIT.format(python=sys.executable, git=shutil.which("git")))
+    script = tmp_path / "git.py"
+    script.write_text(DYING_GIT.format(git=shutil.which("git")))
+    git.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -SE {shlex.quote(str(script))} "$@"\n')
     git.chmod(0o755)
     mine = clone.top / "app/base/palette.py"
     changed = mine.read_text("utf-8") + "# mine\n"
