@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -66,7 +65,7 @@ def pull(folder: Path) -> subprocess.CompletedProcess[str]:
 def mend() -> bool:
     """Write the older files again that git was writing over; return whether the code may be another than when this start began."""
     folder = slots.find_made()
-    if folder is None or not (folder / PULLING).is_file() or not shutil.which("git"):
+    if folder is None or not (folder / PULLING).is_file():
         return False
     try:
         with slots.lock(folder, name=LOCK):
@@ -77,7 +76,7 @@ def mend() -> bool:
             if note and here == note.before:  # else git was through, or the owner went on since
                 _put_back(note)
             (folder / PULLING).unlink(missing_ok=True)
-    except (OSError, subprocess.CalledProcessError):  # no start fails by it
+    except (OSError, subprocess.CalledProcessError):  # also where there is no git: no start fails by it
         return False
     return True
 
