@@ -1,11 +1,12 @@
 """Bring a clone back whose update was killed while git wrote the newer files, so that the code was neither the older nor the newer one.
 
 `start.py` asks for it before it imports anything else of Hearth's, which may be half of each. Standard library only. What is written over or
-removed is a newer file from its beginning, so nothing that the owner wrote is lost.
+removed is a newer or an older file from its beginning, so nothing that the owner wrote is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -40,7 +41,7 @@ class Note(NamedTuple):
     before: str
     after: str
     mine: list[str]
-    """Files that differed from `before` already, so they are the owner's."""
+    """Files that were not as in `before` already, so they are the owner's."""
 
 
 def pull(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -52,7 +53,8 @@ def pull(folder: Path) -> subprocess.CompletedProcess[str]:
         if (done := git("diff", "-z", "--name-only", "--no-renames", "HEAD")).returncode:
             return done
         mine = done.stdout.split("\0")[:-1]
-        mine += [each.name for each in _list_changes(before, after) if not _is_there(each.blob) and os.path.lexists(slots.TOP / each.name)]
+        # What is in git's way, and what a sparse checkout leaves out.
+        mine += [each.name for each in _list_changes(before, after) if _is_there(each.blob) != os.path.lexists(slots.TOP / each.name)]
         slots.replace_text(folder / PULLING, json.dumps(Note(before, after, mine)))
         done = git(*MERGE, after, held=() if WINDOWS else (held,))
         if not done.returncode:
@@ -94,13 +96,16 @@ def _put_back(note: Note) -> None:
     changes = [each for each in _list_changes(note.before, note.after) if each.name not in note.mine]
     broken = [each for each in changes if _is_gits(each)]
     _unlock([slots.TOP / each.name for each in broken])
-    if broken:  # git's own list has the newer files only if it had written all of them
-        git("update-index", "-z", "--index-info", given="".join(f"{each.mode} {each.blob}\t{each.name}\0" for each in broken))
     for each in broken:
         if not _is_there(each.blob):
             (slots.TOP / each.name).unlink()
+            with contextlib.suppress(OSError):
+                os.removedirs((slots.TOP / each.name).parent)  # a file of before may have had such a folder's name
     # Also what a file's newer name was in the way of, on a disk to which a and A are one.
     back = [each for each in changes if _is_there(each.blob) and (each in broken or not os.path.lexists(slots.TOP / each.name))]
+    if broken:  # git's own list has the newer files only if it had written all of them
+        listed = "".join(f"{each.mode} {each.blob}\t{each.name}\0" for each in (*broken, *back))
+        git("update-index", "-z", "--index-info", given=listed)
     with tempfile.TemporaryDirectory() as room:  # a list of files of its own, because the owner's may be locked
         index = str(Path(room) / "index")
         git("read-tree", note.before, index=index).check_returncode()
@@ -119,16 +124,18 @@ def _unlock(written: list[Path]) -> None:
 
 
 def _is_gits(change: Change) -> bool:
-    """Return whether git, which takes a file away and writes the newer one, has begun to: what the owner wrote since is another."""
+    """Return whether git, which takes a file away and writes the newer one, or here the older one again, has begun to: what the owner wrote since is
+    another."""
     file = slots.TOP / change.name
     if not os.path.lexists(file):
         return _is_there(change.blob)
-    if file.is_symlink() or not file.is_file() or not _is_there(change.newer_blob):
+    if file.is_symlink() or not file.is_file():
         return False
+    older, newer = (_read_blob(blob) if _is_there(blob) else None for blob in (change.blob, change.newer_blob))
     found = _unify(file.read_bytes())
-    if not _read_blob(change.newer_blob).startswith(found):
-        return False
-    return not _is_there(change.blob) or found != _read_blob(change.blob) or change.mode != change.newer_mode
+    if found == older:
+        return newer is not None and change.mode != change.newer_mode
+    return any(each is not None and each.startswith(found) for each in (older, newer))
 
 
 def _list_changes(before: str, after: str) -> list[Change]:

@@ -130,6 +130,42 @@ def test_what_was_changed_before_the_update_stays(clone: Clone) -> None:
 
 
 @needs_groups
+def test_what_is_left_out_of_a_sparse_checkout_stays_away(clone: Clone) -> None:
+    """It was taken for removed by git and written, for the next update to refuse; also where git had refused this one."""
+    clone.git("sparse-checkout", "set", "--no-cone", "/*", "!/z.txt", "!/old/", "!/fresh/name.txt")
+    (clone.top / "a.txt").write_text("mine\n")
+    assert broken_pull.pull(clone.made).returncode and not (clone.top / "z.txt").exists() and not (clone.top / "old/name.txt").exists()
+    clone.git("checkout", "a.txt")
+    clone.pull_killed()
+    assert broken_pull.mend() and clone.look() == (clone.one, "")
+    assert clone.git("ls-files", "-t").split("\n")[-2:] == ["S old/name.txt", "S z.txt"]
+
+
+@needs_groups
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_file_whose_name_a_folder_has_now_comes_back(listed: bool, clone: Clone) -> None:
+    (clone.origin / "b.txt").unlink()
+    clone.commit({"b.txt/new.txt": "new\n"})
+    if listed:  # it was killed after it had written its list
+        assert broken_pull.pull(clone.made).returncode == 0
+        clone.git("reset", "-q", "--soft", clone.one)
+        slots.replace_text(clone.note, f'["{clone.one}", "{clone.git("rev-parse", "origin/main")}", []]')
+    else:
+        clone.pull_killed()
+    assert broken_pull.mend() and clone.look() == (clone.one, "") and not (clone.top / "fresh").exists()
+
+
+@needs_groups
+def test_a_mending_that_was_cut_short_is_begun_anew(clone: Clone) -> None:
+    """On a full disk git leaves half of an older file, which was taken for the owner's."""
+    clone.pull_killed()
+    for name in ("m.txt", "old/name.txt"):
+        (clone.top / name).parent.mkdir(exist_ok=True)
+        (clone.top / name).write_text({"m.txt": "m", "old/name.txt": "mov"}[name])
+    assert broken_pull.mend() and clone.look() == (clone.one, "")
+
+
+@needs_groups
 def test_what_was_changed_after_it_was_killed_stays(clone: Clone) -> None:
     clone.pull_killed("INT")
     mine = {"a.txt": "a\nnewer\nmine\n", "z.txt": "mine\n", "fresh/new.txt": "mine\n"}
