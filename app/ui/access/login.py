@@ -378,9 +378,9 @@ class LoginRequired:
                 own = self._logins.enter_as(own, self._find_address(request.scope), self._find_kept(request, given[WHO])[1])
             return self._remember(request, own, RedirectResponse(f"{LOGIN_PATH}?{WHO}" if self._is_unasked(own) else "/", 303))
         address, by_program = self._find_address(request.scope), request.url.path.rstrip("/") == GRADIO_LOGIN
-        guest, kept = self._find_kept(request, given.get(OTHER))
-        if WHO in given and "password" not in given and not self._logins.closed:  # a second press: the first took its login
-            return self._ask(request, None, WrongPassword.status, given.get("name", self._recall_name(guest)), None)
+        if WHO in given and "password" not in given:  # a second press: the first took its login, and gave the browser another
+            return RedirectResponse("/", 303)
+        _, kept = self._find_kept(request, given.get(OTHER))
         try:
             token = self._logins.log_in(given.get("password", ""), given.get("name"), address, kept)
         except WrongPassword as wrong:
