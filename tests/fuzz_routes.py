@@ -26,7 +26,7 @@ from starlette.routing import BaseRoute
 
 from app.ui import share
 from app.ui.access.gradio_fence import IN_USE, OURS
-from app.ui.access.login import LOGIN_PATH
+from app.ui.access.login_form import LOGIN_PATH
 from tests.support.both_servers import served
 from tests.support.nasty import TEXTS, break_object, break_text, draw_value
 

@@ -29,7 +29,8 @@ from app.engine.jobs.owners import is_guest
 from app.ui import routes as page_routes
 from app.ui.access.gradio_fence import GradioFence
 from app.ui.access.guest_allowlist import GuestAllowlist
-from app.ui.access.login import LOGIN_PATH, TICKET, LoginRequired, Logins, digest_password, make_password
+from app.ui.access.login import TICKET, LoginRequired, Logins, digest_password, make_password
+from app.ui.access.login_form import LOGIN_PATH
 from app.ui.access.request_guard import GUEST_BYTES, Guard, is_address, is_loopback, recognise_hosts
 from app.ui.access.tunnel import OpenTunnel
 from app.ui.access.uploads import CheckUploads

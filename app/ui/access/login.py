@@ -1,4 +1,4 @@
-"""Require a password: server-side logins, and the login page."""
+"""Require a password: server-side logins, and what the login page is answered."""
 
 from __future__ import annotations
 
@@ -6,38 +6,35 @@ import base64
 import contextlib
 import hashlib
 import hmac
-import html
 import ipaddress
 import secrets
 import threading
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import parse_qs, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.base.clean_words import clean_words
 from app.base.duration import word_duration
 from app.base.languages import COOKIE, languages
-from app.base.palette import by_system
 from app.base.paths import assets
 from app.base.sentence import Sentence, say
 from app.base.trouble import NeedsKey, ShareEnded, TooMany, WrongPassword
 from app.engine.jobs.owners import household_of, new_guest
 from app.ui.access.guesses import Guesses
+from app.ui.access.login_form import AGAIN, LOGIN_PATH, NAME_LETTERS, OTHER, WHO, Asks, render_page
 from app.ui.access.program_answers import API_PREFIXES
-from app.ui.access.request_guard import NONCE, is_loopback, parse_host, refusal
-from app.ui.page.translate import language, text, translate
+from app.ui.access.request_guard import is_loopback, parse_host, refusal
 from app.ui.state.kept_guests import KeptGuests
 from app.ui.state.person import KEY, OWNER, Person
 
@@ -45,7 +42,6 @@ COOKIES: Final = {True: "hearth_owner", False: "hearth_guest"}
 """All ports of a host share their cookies, so the owner's, under True, has another name than the guests'."""
 VISITOR: Final = "hearth_visitor"
 """A guest's browser keeps under this name which guest it is, over the end of a share. It lets nobody in."""
-LOGIN_PATH: Final = "/hearth/login"
 PUBLIC_PATHS: Final = frozenset({"/gradio_api/startup-events", "/hearth/ping", "/favicon.ico"})
 """Nobody needs a login for these: Gradio's start-up request, a second start's ping, the login page's icon. They hold no secrets."""
 GRADIO_LOGIN: Final = "/login"
@@ -54,20 +50,13 @@ WITH_KEY: Final = ("/config", "/gradio_api/", "/hearth/creation/")
 """The API key works here too, besides below the APIs: Gradio's client asks for these, and OpenAI's answers link to such files. Browsers never send
 a key by themselves."""
 TICKET: Final = "t"
-OTHER: Final = "other"
-"""The form has it from one who says that they are not the guest who came last in this browser, with the earlier one whom they are, if any."""
 GUESTS_KEPT: Final = 4
 """A browser keeps the guest who came in by it last, and of those before the last who gave a name, so that nobody loses their shelf to another one."""
 BETWEEN: Final = "|"
-WHO: Final = "who"
-"""The form asks a guest who is in already for their name alone, as one who came by the QR code was asked nothing."""
-AGAIN: Final = "again"
-"""So the form asks one who came by the QR code whether they are the guest whom this browser keeps."""
 TICKET_S: Final = 60.0
 """So long a QR code shows the same ticket, which lets in for twice as long: a photo of the screen is soon worth nothing."""
 LOGINS_MOST: Final = 40
 FORM_BYTES: Final = 4096
-NAME_LETTERS: Final = 24
 _BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Unicode counts these among letters and symbols, and nothing is seen of them."""
 _MARKS: Final = dict.fromkeys(map(ord, "\u061c\u200e\u200f"))
@@ -448,99 +437,6 @@ class LoginRequired:
         """Tell whether a guest is to be asked for a name still."""
         login = self._logins.find_login(token)
         return login is not None and login.nickname is None and self._logins.guests is not None
-
-
-Asks = Literal["all", "known", "other", "name", "again"]
-"""What the form asks: of a guest whom the browser keeps, of one who is a new guest there, and of one who is in already their name alone, or whether
-they are whom the browser keeps."""
-
-
-def render_page(
-    request: Request,
-    trouble: Sentence | None,
-    status: int,
-    owner: bool,
-    nickname: str = "",
-    asks: Asks = "all",
-    told: str | None = None,
-    earlier: Mapping[str, str] = MappingProxyType({}),
-) -> HTMLResponse:
-    """Draw the form. Guests alone are asked for a name, and keep the one they gave. `told`: which guest of before they are; "": none of them.
-    `earlier`: those guests who gave a name."""
-    spoken = language(request)
-    alert = f'<p role="alert">{html.escape(translate(trouble, spoken))}</p>' if trouble else ""
-
-    def word(key: str, english: str) -> str:
-        return html.escape(text(key, english, spoken))
-
-    def known(name: str) -> str:
-        return word("login.known", "I am {name}").replace("{name}", f"<bdi>{html.escape(name)}</bdi>")
-
-    still = "" if told is None else f"&amp;{OTHER}={html.escape(told)}"
-    other = " ".join(
-        f'<a href="{LOGIN_PATH}?language={each}{still}" lang="{named.tags[0]}">{named.name}</a>'
-        for each, named in languages().items()
-        if each != spoken
-    )
-    greeting = (
-        word("login.owner", "Log in as this machine's owner.")
-        if owner
-        else word("login.greeting", "You are invited to make speech and pictures here.")
-    )
-    name = f"""<label>{word("login.name", "Your name (optional)")}
-<input name="name" maxlength="{NAME_LETTERS}" autocomplete="nickname" value="{html.escape(nickname[:NAME_LETTERS])}"></label>"""
-    secret = f"""<label>{word("login.password", "Password")}
-<input name="password" type="password" required autofocus autocomplete="current-password"></label>
-<label class="seen" hidden><input type="checkbox">{word("login.show", "Show the password")}</label>
-{"" if owner else name}{"" if told is None else f'<input type="hidden" name="{OTHER}" value="{html.escape(told)}">'}
-<button>{word("login.enter", "Log in")}</button>"""
-    if asks == "other":
-        back = [f'<a href="{LOGIN_PATH}?{OTHER}={html.escape(guest)}">{known(name)}</a><br>' for guest, name in earlier.items()]
-        other = f"{''.join(back)}{other}"
-    if asks == "known":
-        other = f'<a href="{LOGIN_PATH}?{OTHER}">{word("login.other", "I am someone else")}</a><br>{other}'
-    if asks == "name":
-        greeting = word("login.who", "What are you called? Then it is seen whose work is whose.")
-        secret = f"""{name}<button name="{WHO}" value="name">{word("login.go-on", "Continue")}</button>
-<button name="{WHO}" value="skip" class="skip">{word("login.skip", "Skip")}</button>"""
-        other = ""
-    if asks == "again":
-        kept = word("login.again", "In this browser you are {name}.") if nickname else word("login.again-nameless", "You were here before.")
-        greeting = kept.replace("{name}", f"<bdi>{html.escape(nickname)}</bdi>")
-        others = [
-            f'<button name="{WHO}" value="{html.escape(guest)}" class="skip">{known(name)}</button>' for guest, name in earlier.items()
-        ]
-        secret = f"""<button name="{WHO}" value="{AGAIN}">{word("login.go-on", "Continue")}</button>{"".join(others)}
-<button name="{WHO}" value="{OTHER}" class="skip">{word("login.other", "I am someone else")}</button>"""
-        other = ""
-    script = f"""<script nonce="{request.scope.get(NONCE, "")}">{SHOW}</script>""" if asks not in ("name", "again") else ""
-    body = f"""<!doctype html><html lang="{languages()[spoken].tags[0]}"><head><meta charset="utf-8"><title>Hearth</title>
-<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><style>{by_system()}{STYLE}</style>
-</head><body><main><h1>Hearth</h1><p>{greeting}</p>{alert}
-<form method="post" action="{LOGIN_PATH}">{secret}</form><p class="other">{other}</p></main>{script}</body></html>"""
-    return HTMLResponse(body, status, {"Cache-Control": "no-store"})
-
-
-STYLE: Final = """
-body { margin: 0; background: var(--h-ground); color: var(--h-ink); font: 16px/1.5 system-ui, sans-serif;
-display: grid; min-height: 100vh; place-items: center; }
-main { background: var(--h-card); border: 1px solid var(--h-line); border-radius: 14px; padding: 28px; box-sizing: border-box; width: min(400px, 92vw); }
-h1 { margin: 0; font-size: 22px; } p { color: var(--h-soft); } [role=alert] { color: var(--h-wrong); }
-label { display: block; margin: 14px 0; } input { display: block; box-sizing: border-box; width: 100%; font: inherit; padding: 9px 12px; margin-top: 4px;
-border: 1px solid var(--h-edge); border-radius: 10px; background: var(--h-ground); color: inherit; }
-button { font: inherit; font-weight: 600; border: 0; border-radius: 10px; padding: 10px 18px;
-background: var(--h-ember); color: var(--h-on-ember); cursor: pointer; }
-.skip { background: none; color: var(--h-ember); }
-.seen { display: flex; gap: 8px; align-items: center; margin-top: -6px; } .seen[hidden] { display: none; } .seen input { width: auto; margin: 0; }
-.other { margin: 18px 0 0; } a { color: var(--h-ember); } :focus-visible { outline: 3px solid var(--h-ember); outline-offset: 2px; }
-"""
-
-
-SHOW: Final = """
-const [field, seen] = document.querySelectorAll("[name=password], .seen input");
-seen.closest("label").hidden = false;
-seen.addEventListener("change", () => (field.type = seen.checked ? "text" : "password"));
-"""
 
 
 def find_address(scope: Any, behind_tunnel: bool) -> str:

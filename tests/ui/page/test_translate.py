@@ -20,7 +20,7 @@ from app.base.trouble import Trouble
 from app.cli import open as open_command
 from app.launcher import console, desktop_entry, failure, repair_page
 from app.ui import routes, start_failure
-from app.ui.access import login
+from app.ui.access import login_form
 from app.ui.page import bundle, translate
 from app.ui.page.bundle import list_script_sentences
 from app.ui.page.translate import GRADIO_WORDS
@@ -152,9 +152,9 @@ def test_a_third_language_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("made_up")
 def test_a_third_language_is_at_the_login_and_on_the_repair_page() -> None:
-    page = bytes(login.render_page(asked(cookie="hearth_language=qx"), None, 200, owner=False).body).decode()
+    page = bytes(login_form.render_page(asked(cookie="hearth_language=qx"), None, 200, owner=False).body).decode()
     assert '<html lang="qx-QX">' in page and "&lt;Password&gt;" in page and ">中文</a>" in page
-    assert ">Quixish</a>" in bytes(login.render_page(asked("en"), None, 200, owner=False).body).decode()
+    assert ">Quixish</a>" in bytes(login_form.render_page(asked("en"), None, 200, owner=False).body).decode()
     failed = failure.describe("log", start_failure.UNKNOWN)
     page = repair_page.render_file(failed, translate.language(asked("qx")), "line")
     assert '<html lang="qx-QX">' in page and "&lt;Hearth could not start." in page
