@@ -7,7 +7,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from app.engine.speech.text import german_figures
@@ -66,8 +66,8 @@ class Language:
     """Fifths and what is smaller are fractions only before one of these, or a unit: else they may be marks, houses or issues."""
     about: tuple[str, ...] = ()
     """Or after one of these, which goes as far as the slash, and where it is in lowest terms: else it may be a mark."""
-    numbered: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """But not after one of these, where they are numbers of it: unless what they are listed under follows, or a unit."""
+    numbered: tuple[tuple[Sequence[str], str], ...] = ()
+    """But not after one of these nouns, where they are numbers of it: unless what stands beside them follows, or a unit."""
     articles: str = ""
     """A fraction of one has no article of its own after these; empty: after its own."""
     hours: Callable[[int], str] | None = None
@@ -174,10 +174,10 @@ def _list_rules(language: str) -> tuple[Rule, ...]:
     alone = [f"{part}(?:{after.get(part, '')})" for part in row.fractions]
     begin, end = r"(?<![\w./])(?<!\d )(?:(?P<whole>\d{1,6})[ \u00a0])?(?P<part>", r")(?![\w/])"
     amount = f"{begin}{'|'.join(row.fractions)}{end}"
-    behind = {then: "".join(rf"(?<!{re.escape(each)}[ \u00a0])" for each in numbered) for then, numbered in row.numbered.items()}
-    no_number = "".join(
-        rf"(?:{numbered}|(?=[\d \u00a0]{{1,9}}/\d\d?[ \u00a0](?:{then}|{named})(?!\w)))" for then, numbered in behind.items()
-    )
+    no_number = ""
+    for nouns, then in row.numbered:
+        behind_none = "".join(rf"(?<!{re.escape(each)}[ \u00a0])" for each in nouns)
+        no_number += rf"(?:{behind_none}|(?=[\d \u00a0]{{1,9}}/\d\d?[ \u00a0](?:{then}|{named})(?!\w)))"
     return (
         *row.own,
         (

@@ -74,6 +74,7 @@ def test_numbers(language: str) -> None:
          "auf der Straße ein Viertel Liter Milch"),
         ("de", "ein 1/4 Min. später, ein 1/4 min. Dann", "ein Viertel Minute später, ein Viertel Minute. Dann"),
         ("de", "3 Männer tranken\n1/2 Liter Milch", "drei Männer tranken einen halben Liter Milch"),
+        ("de", "in der Hauptstr. 3/4, Raum 3/4 die Tür", "in der Hauptstr. drei/vier, Raum drei/vier die Tür"),
         ("de", "Dann trank\nPeter\n1/2 Liter Milch", "Dann trank Peter einen halben Liter Milch"),
         ("de", "fast 8/10, fast 4/5, fast 8/10 der Leute", "fast acht/zehn, fast vier Fünftel, "
          "fast acht Zehntel der Leute"),
