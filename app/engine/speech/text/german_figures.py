@@ -193,7 +193,10 @@ _ENDED: Final = re.compile(
     r"(?:(?<!\b\w)(?<!\bca)(?<!\b(?:bzw|max|min))(?<!\b(?:mind|inkl|zzgl))\.|[:!?\u2026])[\"\u201c\u201d\u00bb\u00ab)]*$", re.IGNORECASE
 )
 """Ends a sentence, not a short form."""
-_LISTED: Final = re.compile(r"(?:[-*\u2022\u2013] ?)?\d\S*(?: \d\S*)?(?: \w+\.?)? [A-ZÄÖÜ]\w*|(?<![^\n]\n)(?:\w+ )?[A-ZÄÖÜ]\w*")
+_LISTED: Final = re.compile(
+    r"[-*\u2022\u2013] ?\d.*|(?<![^\n]\n)(?:\w+ )?[A-ZÄÖÜ]\w*|"
+    r"\d\S*(?: \d\S*)?(?: \w{1,3}\.?)?(?: [a-zäöüß]+e[mnrs]?){0,2}(?: \w+)? [A-ZÄÖÜ]\w*(?:, \w+|,? \([^()]*\))?"
+)
 """Such a line has no end, and what is below begins: an ingredient, and what they are for."""
 _HALF: Final = re.compile(
     r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"

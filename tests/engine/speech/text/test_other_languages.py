@@ -74,6 +74,10 @@ def test_numbers(language: str) -> None:
          "auf der Straße ein Viertel Liter Milch"),
         ("de", "ein 1/4 Min. später, ein 1/4 min. Dann", "ein Viertel Minute später, ein Viertel Minute. Dann"),
         ("de", "3 Männer tranken\n1/2 Liter Milch", "drei Männer tranken einen halben Liter Milch"),
+        ("de", "100 g weiche Butter\n1/2 Liter Milch", "einhundert Gramm weiche Butter ein halber Liter Milch"),
+        ("de", "- 3 EL Öl, kalt\n- 1/2 Liter Milch", "- drei EL Öl, kalt - ein halber Liter Milch"),
+        ("de", "4 große Eier (Größe M)\n1/2 Liter Milch", "vier große Eier (Größe M) ein halber Liter Milch"),
+        ("de", "2 Kinder tranken Saft und Peter\n1/2 Liter Milch", "zwei Kinder tranken Saft und Peter einen halben Liter Milch"),
         ("de", "in der Hauptstr. 3/4, Raum 3/4 die Tür", "in der Hauptstr. drei/vier, Raum drei/vier die Tür"),
         ("de", "Dann trank\nPeter\n1/2 Liter Milch", "Dann trank Peter einen halben Liter Milch"),
         ("de", "fast 8/10, fast 4/5, fast 8/10 der Leute", "fast acht/zehn, fast vier Fünftel, "
