@@ -26,7 +26,7 @@ TITLE_LINE: Final = 100
 _USUAL_FACTS: Final = frozenset(("title", "author", "date", "lang", "language", "layout", "tags", "draft"))
 _FACT: Final = re.compile(r"[\w .-]{1,40}:(?:\s.*)?|\s+\S.*|- .*|#.*|\s*")
 _QUOTED: Final = re.compile(r"^ {0,3}>(?: ?>){0,9} ?")
-_FENCE: Final = re.compile(r" {0,3}(```|~~~)[`~]*+[^`]*")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}+|~{3,}+)([^`]*)")
 _NOTE: Final = re.compile(r" {0,3}\[\^[^\]\s]{1,40}\]:")
 _NOTE_MARK: Final = re.compile(r"\[\^[^\]\s]{1,40}\]")
 _SPOKEN: Final = re.compile(r"[:\[]")
@@ -95,10 +95,12 @@ def _read_markdown(lines: list[str]) -> list[Line]:
     fence = ""
     """A block of code goes on up to this mark; what begins its lines is no quote's."""
     for line in [*lines, "# "]:
-        heading = _HEADING.match(line)
+        heading = _HEADING.match(line) if not fence.startswith("`") else None  # ~~~ alone may part scenes
         mark = _FENCE.fullmatch(line)
-        if mark is not None and fence in ("", mark[1]):
-            fence = "" if fence else mark[1]
+        if mark is not None and not fence:
+            fence = mark[1]
+        elif mark is not None and mark[1].startswith(fence) and not mark[2].strip():
+            fence = ""
         if heading or line == "# ":
             found.append(Line("\n".join(texts).strip()))
             texts = []

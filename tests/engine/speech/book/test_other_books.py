@@ -136,6 +136,15 @@ def test_what_begins_a_line_of_code_is_no_quote(tmp_path: Path) -> None:
     assert chapter.text == "```console\n> dir\n~~~\n> help\n```\n\nShe read:\n```\na > b\n```\n~~~x\n\n~~~\n> go\n~~~\nWell."
 
 
+def test_a_comment_within_code_begins_no_chapter(tmp_path: Path) -> None:
+    """And a block that begins with four marks goes on over three, which may be all that it shows."""
+    words = "# One\n\n````\n```\n# install\n``` x\n> go\n````\n> Well.\n\n# Two\n\nEnd."
+    chapters = read(tmp_path, words).chapters
+    assert [each.title for each in chapters] == ["One", "Two"]
+    assert chapters[0].text == "````\n```\n# install\n``` x\n> go\n````\nWell."
+    assert len(read(tmp_path, "# One\n\nDay.\n\n~~~\n\nNight.\n\n# Two\n\nEnd.").chapters) == 2, "it parts scenes"
+
+
 def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
     assert [(each.title, each.text) for each in read(tmp_path, PLAIN).chapters] == [
         ("", "My book"),
