@@ -162,6 +162,17 @@ def test_a_press_whose_guide_is_gone_is_given_up_at_once_though_its_start_still_
     expect(gone).to_have_count(0)
 
 
+def test_what_was_dropped_in_vain_is_told_until_a_picture_comes(page: Page, tmp_path: Path) -> None:
+    """It stayed beside the picture that was chosen in its place, until that was sent."""
+    go(page, "paint")
+    drop(page, "#h-canvas", "a.pdf", b"%PDF-1.7", "application/pdf")
+    chips = page.locator(".h-force").locator("visible=true").locator("li")
+    expect(chips.filter(has_text="a.pdf is not a picture")).to_be_visible()
+    open_picture(page, tmp_path)
+    expect(chips.filter(has_text="starting from mine.png")).to_be_visible()
+    expect(chips.filter(has_text="a.pdf is not a picture")).to_have_count(0)
+
+
 def test_a_press_that_waits_for_its_guide_keeps_the_start_it_was_pressed_with(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

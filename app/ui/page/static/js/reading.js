@@ -4,12 +4,18 @@ import { notOpened } from "./picture.js";
 import { inForce, told } from "./told.js";
 import { t } from "./words.js";
 
+const /** @type {Set<Reading>} */ all = new Set();
+
 export class Reading {
   turn = 0; // of pictures that are opened: one that takes long does not come over a later one
   giveUp = () => {}; // whoever waits for the picture that is read waits no longer
   done = /** @type {Promise<unknown>} */ (Promise.resolve()); // once the one that was chosen is there, or "given up"
   name = ""; // of the picture that is read now
   refused = ""; // why the last one did not come
+
+  constructor() {
+    all.add(this);
+  }
 
   /** Whether a picture was opened or closed on this page, though it may not be here yet. */
   get began() {
@@ -47,7 +53,8 @@ export class Reading {
       return;
     }
     if (mine !== this.turn) return;
-    if (told.paint.refused === this.refused) inForce("paint", "refused", ""); // why another place has none is still told
+    this.refused = "";
+    if (![...all].some((each) => each.refused === told.paint.refused)) inForce("paint", "refused", ""); // why another place has none is still told
     use(blob, opened);
   }
 
