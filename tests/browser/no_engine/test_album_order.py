@@ -109,6 +109,17 @@ def test_a_menu_opens_above_its_button_and_no_further_left_than_its_card(
         assert above["x"] + above["width"] == pytest.approx(max(end, least), abs=1)
 
 
+def test_a_menu_that_opens_above_what_is_seen_is_scrolled_to(page: Page, opened: tuple[Desk, str]) -> None:
+    """Nothing was seen to happen where a card's buttons were at the window's upper edge."""
+    made = [keep_creation(opened[0], SpeechRequest(f"part {each}"), f"{each}.wav") for each in range(9)]
+    show_album(page, opened[0], "Parts", made)
+    button = page.locator("#h-shelf .h-menu summary").first
+    page.set_viewport_size({"width": 1280, "height": 500})
+    button.evaluate("button => button.scrollIntoView({ block: 'start' })")
+    button.press("Enter")
+    expect(page.locator("#h-shelf .h-menu > div > *").locator("visible=true").first).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.slow
 def test_what_is_typed_or_selected_on_a_card_moves_nothing(page: Page, opened: tuple[Desk, str]) -> None:
     """Option with an arrow goes on by a word on a Mac, and a press on the words selects them."""

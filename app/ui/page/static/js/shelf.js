@@ -553,6 +553,7 @@ function makeMenu(rows) {
   menu.addEventListener("toggle", () => {
     const room = menu.getBoundingClientRect().right - menu.parentElement.getBoundingClientRect().left;
     inside.style.setProperty("--h-right", `${Math.min(0, room - inside.offsetWidth)}px`);
+    if (menu.open) inside.scrollIntoView({ block: "nearest" });
   });
   menu.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !menu.open) return;
