@@ -34,6 +34,8 @@ _SPOKEN: Final = re.compile(r"[:\[]")
 _RULE: Final = re.compile(r"(=|-)\1{2,}\s*")
 _RULED_TITLE: Final = re.compile(r"[^\s>#|*+-](?:[^:\[]{0,98}[^\s.!?,;:|\])\"'\u201d\u2019])?")
 _LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\n]{0,1000}\)")
+_WEB_LINK: Final = re.compile(r"!?\[([^\[\]\n]{0,400})\]\(https?://[^()\s]{0,1000}\)")
+"""What is no Markdown may have a sound in round brackets behind a speaker's tag."""
 _STRESS: Final = re.compile(r"(?<![\w*_])(\*\*\*|\*\*|\*|___|__|_|`)(?=\S)([^*_`\n]{1,400}?)(?<=\S)\1(?![\w*_])")
 
 
@@ -56,7 +58,7 @@ def read_text(data: bytes, name: str) -> Book:
         lines = _mark_ruled(lines)
     if any(_HEADING.match(line) for line in lines):
         return cut_at_headings(_read_markdown(lines), told)
-    return cut_at_headings(_read_plain(lines), told)
+    return cut_at_headings(_read_plain([_without_marks(line, _WEB_LINK) for line in lines]), told)
 
 
 def decode_text(data: bytes) -> str | None:
@@ -117,8 +119,8 @@ def _without_quote(line: str) -> str:
     return _HEADING.sub(r"\2", quoted) if quoted != line else line
 
 
-def _without_marks(line: str) -> str:
-    return _STRESS.sub(r"\2", _LINK.sub(r"\1", line))
+def _without_marks(line: str, link: re.Pattern[str] = _LINK) -> str:
+    return _STRESS.sub(r"\2", link.sub(r"\1", line))
 
 
 def _take_facts(lines: list[str]) -> tuple[list[str], Book]:

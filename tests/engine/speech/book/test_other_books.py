@@ -130,6 +130,12 @@ def test_notes_and_headings_within_markdown_quotes_are_not_said_as_such(tmp_path
     assert chapter.text == "Inner words\nIt left.\n\n\n\n\nAll the same."
 
 
+def test_marks_of_markdown_without_headings_are_not_said(tmp_path: Path) -> None:
+    words = "**It rained**, said the [paper](https://example.org/a_b).\n\n[Anna](laughs) It was _so_ wet. 2*3*4 snake_case_word *"
+    (chapter,) = read(tmp_path, words).chapters
+    assert chapter.text == "It rained, said the paper.\n\n[Anna](laughs) It was so wet. 2*3*4 snake_case_word *"
+
+
 def test_what_begins_a_line_of_code_is_no_quote(tmp_path: Path) -> None:
     words = "# One\n\n```console\n> dir\n~~~\n> help\n```\n\n> She read:\n> ```\n> a > b\n> ```\n> ~~~x\n\n~~~\n> go\n~~~\n> Well."
     (chapter,) = read(tmp_path, words).chapters
