@@ -37,6 +37,8 @@ STRICT: Final = 3.0
 """A difference counts this many times as much where several words are taken together: a small word would be lost in a long one."""
 OTHER, WITHOUT = 8.0, 3.0
 """In logarithms, a text has to be so much likelier with what was written in place of a word, and without a word."""
+UNLIKELY, NEARLY = -9.0, -4.0
+"""A word that is less likely than the first is hardly heard: two signs together are enough, and the second counts in place of WITHOUT."""
 TWICE, TWICE_WRITTEN = -5.5, -7.0
 """A word counts as said twice above the first, or above the second where it was also written twice. Nobody expects it, so that it is never likely."""
 LONG: Final = 2
@@ -70,7 +72,8 @@ def mark(meant: Sequence[Meant], heard: str, spell: Spell, language: str = "en")
     kinds: list[Kind | None] = []
     for place, word in enumerate(meant):
         seen = other.get(place)
-        if word.without > WITHOUT or (seen is not None and word.other > OTHER):
+        missing = word.without > (NEARLY if word.likely < UNLIKELY else WITHOUT)
+        if missing or (seen is not None and word.other > OTHER):
             kinds.append("wrong" if seen is not None and seen.heard else "lost")
         elif word.twice > TWICE or (word.twice > TWICE_WRITTEN and {place, place + 1} & again):
             kinds.append("doubled")

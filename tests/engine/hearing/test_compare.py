@@ -48,10 +48,10 @@ def test_a_fault_is_marked_in_its_place(heard: str, mark: Mark) -> None:
     assert found(TEXT, heard)[0] == mark
 
 
-def weigh(without: float = -99.0, twice: float = -99.0, other: float = -99.0) -> list[Meant]:
+def weigh(without: float = -99.0, twice: float = -99.0, other: float = -99.0, likely: float = -0.1) -> list[Meant]:
     """Return the words of TEXT, all but the fourteenth, "struck", said without doubt."""
-    doubts = (without, twice, other)
-    return [Meant(word, 0.0, 0.1, -0.1, *(doubts if place == 13 else (-99.0,) * 3)) for place, word in enumerate(TEXT.split())]
+    doubts = (likely, without, twice, other)
+    return [Meant(word, 0.0, 0.1, *(doubts if place == 13 else (-0.1, -99.0, -99.0, -99.0))) for place, word in enumerate(TEXT.split())]
 
 
 ANOTHER = TEXT.replace("struck", "window")
@@ -69,6 +69,12 @@ def test_what_is_likelier_without_a_word_is_marked() -> None:
     assert mark(weigh(without=5.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
     assert mark(weigh(without=2.0), TEXT, spell) == []
     assert mark(weigh(without=2.0), TEXT.replace("struck ", ""), spell) == [], "it was not written, but is nearly as likely"
+
+
+def test_two_witnesses_together_mark_a_word() -> None:
+    assert mark(weigh(without=-2.0, likely=-12.0), ANOTHER, spell) == [Mark("wrong", 13, 14, "window")]
+    assert mark(weigh(without=-2.0, likely=-6.0), ANOTHER, spell) == [], "a small word is seldom likelier"
+    assert mark(weigh(without=-12.0, likely=-12.0), ANOTHER, spell) == [], "it was heard, though nobody expected it"
 
 
 def test_a_word_that_is_as_likely_twice_is_marked() -> None:
