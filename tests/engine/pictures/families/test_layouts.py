@@ -60,7 +60,7 @@ class Row:
     words: str = ""
     """That sentence names them."""
     slow: bool = False
-    """True: another row asks the same of another family."""
+    """True: another row asks the same, of another family or with more to it."""
 
 
 @pytest.fixture(autouse=True)
@@ -383,9 +383,9 @@ MASKED: dict[str, tuple[int, ...]] = {"model.diffusion_model.input_blocks.0.0.we
 
 TABLE = (
     Row("sd15", "diffusers folder", as_saved),
-    Row("sd15", "folder, variant fp16", in_half("fp16")),
+    Row("sd15", "folder, variant fp16", in_half("fp16"), slow=True),
     Row("sd15", "folder, variant bf16, many shards", in_half("bf16", "20KB")),
-    Row("sd15", "folder in the hub's cache", in_the_hubs_cache),
+    Row("sd15", "folder in the hub's cache", in_the_hubs_cache, slow=True),
     Row("sd15", "folder for pictures", for_pictures, slow=True),
     Row("sd15", "folder for masks", for_masks, "detect.other-family", "inpainting"),
     Row("sd15", "folder of another pipeline", of_a_stranger, "detect.other-family", "Kolors"),
@@ -401,7 +401,7 @@ TABLE = (
     Row("sd15", "file of SD 2", holding(SD2), "detect.other-family", "Stable Diffusion 2"),
     Row("sd15", "ComfyUI's UNet alone", denoiser_alone, slow=True),
     Row("sd15", "GGUF", as_gguf),
-    Row("sd15", "kohya's LoRA, both parts", lora_named(name_as_kohya, LORA, alpha=True)),
+    Row("sd15", "kohya's LoRA, both parts", lora_named(name_as_kohya, LORA, alpha=True), slow=True),
     Row("sd15", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("sd15", "peft's LoRA", as_peft_saves_it),
     Row("sd15", "LoHa", lora_holding({"lora_unet_x.hada_w1_a": (2, 2)}), "lora.kind", "LoHa"),
@@ -424,7 +424,7 @@ TABLE = (
     Row("sd3", "diffusers folder", as_saved, slow=True),
     Row("sd3", "all in one", as_one_file),
     Row("sd3", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
-    Row("sd3", "ComfyUI's folders", beside_its_parts),
+    Row("sd3", "ComfyUI's folders", beside_its_parts, slow=True),
     Row("sd3", "GGUF", as_gguf, slow=True),
     Row("sd3", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("flux", "diffusers folder", as_saved, slow=True),
@@ -441,28 +441,34 @@ TABLE = (
     Row("chroma", "GGUF", as_gguf, slow=True),
     Row("chroma", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("flux2-klein", "diffusers folder", as_saved, slow=True),
-    Row("flux2-klein", "ComfyUI's denoiser alone", denoiser_alone),
+    Row("flux2-klein", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
     Row("flux2-klein", "ComfyUI's folders", beside_its_parts),
     Row("flux2-klein", "GGUF", as_gguf, slow=True),
     Row("z-image", "diffusers folder", as_saved, slow=True),
-    Row("z-image", "ComfyUI's denoiser alone", denoiser_alone),
+    Row("z-image", "ComfyUI's denoiser alone", denoiser_alone, slow=True),
     Row("z-image", "ComfyUI's folders", beside_its_parts),
     Row("z-image", "plain fp8", in_fp8),
     Row("z-image", "GGUF", as_gguf, slow=True),
     Row("z-image", "ComfyUI's LoRA", lora_named(name_as_comfyui, A_LORA)),
-    Row("lumina-2", "diffusers folder", as_saved),
+    Row("lumina-2", "diffusers folder", as_saved, slow=True),
     Row("lumina-2", "all in one", as_one_file),
-    Row("lumina-2", "ComfyUI's folders", beside_its_parts),
-    Row("lumina-2", "GGUF", as_gguf),
-    Row("lumina-2", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA)),
+    Row("lumina-2", "ComfyUI's folders", beside_its_parts, slow=True),
+    Row("lumina-2", "GGUF", as_gguf, slow=True),
+    Row("lumina-2", "diffusers' LoRA", lora_named(name_as_diffusers, A_LORA), slow=True),
     Row("sd15", "nari-labs' Dia", as_dia_was_first, "detect.first-dia", "nari-labs/Dia-1.6B-0626"),
 )
 
 
-@cache
-def paint_plainly(folder: Path, model: Model, guidance: float, tokens: int | None) -> Any:
+PLAINLY: dict[tuple[Path, str, float, int | None], np.ndarray[Any, Any]] = {}
+"""By all that the picture depends on: many layouts have the same weights, each with a row of its own."""
+
+
+def paint_plainly(folder: Path, model: Model, guidance: float, tokens: int | None) -> np.ndarray[Any, Any]:
     more: dict[str, Any] = {"max_sequence_length": tokens} if tokens else {}
-    return paint_with_diffusers(folder, model, prompt=PROMPT, width=64, height=64, guidance_scale=guidance, **more)
+    key = (folder, model.settings.scheduler, guidance, tokens)
+    if key not in PLAINLY:
+        PLAINLY[key] = paint_with_diffusers(folder, model, prompt=PROMPT, width=64, height=64, guidance_scale=guidance, **more)
+    return PLAINLY[key]
 
 
 def paint(laid: Laid, job: Path) -> tuple[np.ndarray[Any, Any], Model]:
@@ -566,7 +572,9 @@ def test_the_shift_of_times_tells_a_folder_of_z_images_base(
     assert (row.settings.steps, row.settings.guidance, row.note.key if row.note else None) == (steps, guidance, told)
 
 
-@pytest.mark.parametrize("name", ["z image base", "zImageBase_v1", "z_image_bf16"])
+@pytest.mark.parametrize(
+    "name", ["z image base", *(pytest.param(each, marks=pytest.mark.slow) for each in ("zImageBase_v1", "z_image_bf16"))]
+)
 def test_a_file_of_z_images_base_is_painted_with_its_own_shift(name: str, root: Path, tmp_path: Path) -> None:
     """The settings that are fetched for it are Turbo's, whose times are shifted by 3."""
     folder = make_folder(root, "z-image")
