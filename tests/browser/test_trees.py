@@ -147,6 +147,7 @@ def test_the_dialog_of_a_share_before_it_and_while_it_is_open(
         shared[2].end()
 
 
+@pytest.mark.slow
 def test_the_disk_and_the_dialog_that_moves_a_part_of_it(
     owner: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:

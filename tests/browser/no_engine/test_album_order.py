@@ -65,6 +65,7 @@ def drag_onto(page: Page, grip: Locator, card: Locator) -> None:
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_a_sound_is_dragged_by_its_grip(page: Page, opened: tuple[Desk, str]) -> None:
     """It has no picture to be dragged by."""
     desk = opened[0]
@@ -148,6 +149,7 @@ def test_what_is_typed_or_selected_on_a_card_moves_nothing(page: Page, opened: t
     expect(words).to_have_text(["sheet 3", "sheet 2", "sheet 1"])
 
 
+@pytest.mark.slow
 def test_two_pictures_of_different_shapes_stand_side_by_side(page: Page, opened: tuple[Desk, str]) -> None:
     """The one lay beyond the other's edge, and a tall one left the screen."""
     desk = opened[0]

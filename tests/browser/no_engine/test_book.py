@@ -90,6 +90,7 @@ def test_who_speaks_is_a_guess_to_confirm_and_each_name_gets_a_row_below(page: P
     page.get_by_role("button", name="Close the book").click()
 
 
+@pytest.mark.slow
 def test_names_that_fill_several_lines_leave_free_what_stands_below_them(page: Page, tmp_path: Path) -> None:
     names = ("Anna", "Ben", "Clara", "Xiomara", "Tobias", "Margarethe", "Bartholomew", "Wilhelmina", "Montgomery", "Konstantin")
     told = "".join(f"<p>\u201cCome in,\u201d said {name}.</p>" * 2 for name in names)
@@ -151,6 +152,7 @@ def test_spoken_chapters_that_a_changed_voice_touches_are_marked_and_spoken_anew
     page.get_by_role("button", name="Close the book").click()
 
 
+@pytest.mark.slow
 def test_a_recording_as_the_voice_hides_what_other_voices_touched(
     page: Page, epub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +169,7 @@ def test_a_recording_as_the_voice_hides_what_other_voices_touched(
     page.get_by_role("button", name="Close the book").click()
 
 
+@pytest.mark.slow
 def test_an_audiobook_that_needs_an_extra_offers_it_by_a_button(page: Page, epub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BookDesk, "list_spoken", lambda self: [Spoken("done", 1), Spoken("done", 2), Spoken()])
     monkeypatch.setattr(stream_encoding, "find_spec", lambda name: None)
@@ -229,6 +232,7 @@ def test_a_book_is_opened_ticked_cast_and_begun_by_keys_alone(
     expect(page.get_by_role("button", name="Open a book")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_what_is_no_book_is_told_of_and_the_open_one_stays(page: Page, epub: Path, tmp_path: Path) -> None:
     open_book(page, epub)
     expect(page.get_by_role("checkbox", name="The Storm")).to_be_visible()

@@ -91,6 +91,7 @@ def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk
     expect(takes.locator("li")).to_contain_text("Two is mild.")
 
 
+@pytest.mark.slow
 def test_a_line_is_moved_as_far_as_there_are_lines(page: Page, desk: Desk) -> None:
     show_spoken(page, desk, SpeechRequest(TEXT))
     page.fill(SCRIPT, TEXT)
@@ -188,6 +189,7 @@ def test_of_two_equal_lines_only_the_one_has_what_was_typed_into_it(page: Page, 
     expect(page.get_by_role("textbox", name="Words of part 1")).to_have_value("It is mild.")
 
 
+@pytest.mark.slow
 def test_undo_brings_the_pronunciations_back_and_keeps_the_script_it_replaces(page: Page, desk: Desk) -> None:
     show_spoken(page, desk, SpeechRequest(TEXT, pronunciations=(("cold", "kohld"),)))
     own = "My own words, of which no part knows."
@@ -208,6 +210,7 @@ def test_undo_brings_the_pronunciations_back_and_keeps_the_script_it_replaces(pa
     field.evaluate("(field) => { field.value = ''; field.dispatchEvent(new Event('input')); }")
 
 
+@pytest.mark.slow
 def test_the_shelf_has_one_card_for_a_script_that_is_edited(page: Page, desk: Desk) -> None:
     finish(desk, SpeechRequest(TEXT))
     for words in ("mild", "hot"):

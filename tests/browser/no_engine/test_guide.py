@@ -126,6 +126,7 @@ def test_a_result_that_comes_slowly_or_not_at_all_is_told(
     assert begun[0].guide if place is GUIDE else begun[0].reference
 
 
+@pytest.mark.slow
 def test_a_press_whose_guide_is_gone_is_given_up_at_once_though_its_start_still_comes(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -173,6 +174,7 @@ def test_what_was_dropped_in_vain_is_told_until_a_picture_comes(page: Page, tmp_
     expect(chips.filter(has_text="a.pdf is not a picture")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_press_that_waits_for_its_guide_keeps_the_start_it_was_pressed_with(
     page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ FAIL = """(place) => {
 STRAYS = "(lines, cards) => lines.filter((line) => !line.closest(cards)).map((line) => line.parentElement.outerHTML)"
 
 
+@pytest.mark.slow
 def test_why_leads_from_every_card_to_what_is_said_of_it(page: Page) -> None:
     """All of the Machine tab led to the choices by hand, an address for the phone and an update too."""
     known = ", ".join(card for cards in CARDS.values() for card in cards)

@@ -105,6 +105,7 @@ def test_each_line_of_a_list_becomes_a_picture(page: Page, opened: tuple[Desk, s
     assert len({repr(dataclasses.replace(each, prompt="one")) for each in asked if isinstance(each, PictureRequest)}) == 1
 
 
+@pytest.mark.slow
 def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tuple[Desk, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that was stopped in the middle was gone: what had waited was neither told nor brought back."""
     desk, resumed = opened[0], list[str]()
@@ -119,6 +120,7 @@ def test_what_is_left_of_a_stopped_list_goes_on_together(page: Page, opened: tup
     until_seen(page, lambda: resumed == [*desk.jobs.listed])
 
 
+@pytest.mark.slow
 def test_all_pictures_of_a_list_are_shown_and_one_is_brought_up(page: Page, opened: tuple[Desk, str]) -> None:
     """Only the last line's picture was there when a list had ended."""
     desk = opened[0]

@@ -186,6 +186,7 @@ SLOW = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_frame_takes_a_chosen_shape_and_a_typed_size(
     page: Page, opened: tuple[Desk, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +223,7 @@ def test_a_frame_takes_a_chosen_shape_and_a_typed_size(
     expect(width).to_have_value("96")
 
 
+@pytest.mark.slow
 def test_the_ring_of_the_brush_is_seen_before_the_first_stroke(page: Page, tmp_path: Path) -> None:
     sheet = open_picture(page, tmp_path)
     page.mouse.move(0, 0)
@@ -480,6 +482,7 @@ def test_a_picture_that_cannot_be_sent_starts_nothing(
     assert asked(page, opened[0], monkeypatch).image
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_frame_are_typed(page: Page, tmp_path: Path) -> None:
     """The sheet's keys took 0, so that 1020 became 12, and Ctrl+Z undid the frame."""
     open_picture(page, tmp_path)

@@ -358,6 +358,7 @@ def test_what_was_finished_of_a_discarded_job_is_told_of(page: Page, kept: bool)
     page.unroute("**/hearth/queue/*/let-go")
 
 
+@pytest.mark.slow
 def test_a_very_long_word_is_broken_where_the_script_is_shown(page: Page) -> None:
     go(page, "speak")
     page.fill(SCRIPT, f"[S1] Hello {'donaudampf' * 30}. (pause {'eternally' * 30})")
@@ -367,6 +368,7 @@ def test_a_very_long_word_is_broken_where_the_script_is_shown(page: Page) -> Non
     assert shown.evaluate_all("(shown) => shown.map((each) => each.scrollWidth - each.clientWidth)") == [0, 0]
 
 
+@pytest.mark.slow
 def test_a_list_that_esc_closed_opens_again_by_a_click(page: Page) -> None:
     """Gradio opens it when its field takes the focus, which Esc had left there."""
     go(page, "paint")
