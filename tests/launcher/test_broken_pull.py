@@ -92,7 +92,7 @@ def test_what_is_whole_is_left_as_it_is(clone: Clone) -> None:
 
 
 @needs_groups
-@pytest.mark.parametrize("how", ["KILL", "INT", "TERM"])
+@pytest.mark.parametrize("how", ["KILL", *(pytest.param(each, marks=pytest.mark.slow) for each in ("INT", "TERM"))])
 def test_half_of_each_becomes_the_older_one_again(how: str, clone: Clone) -> None:
     """A file that is new kept all others from being mended. Where git could hear the signal it had removed its lock, and nothing was mended."""
     clone.pull_killed(how)

@@ -131,7 +131,7 @@ def go_killed(copy: Copy, at: str, before: str, there: tuple[str, str], pressed:
     return killed
 
 
-@pytest.mark.parametrize("at", ["child:3", "parent:3"])
+@pytest.mark.parametrize("at", ["parent:3", pytest.param("child:3", marks=pytest.mark.slow)])
 def test_one_that_brings_an_environment_is_killed_before_it_puts_that_in_its_place(at: str, made: Copy) -> None:
     """The note that it is ready, and the swap."""
     assert update_killed(made, at, "rename")
@@ -145,7 +145,7 @@ def test_one_that_brings_an_environment_is_killed_before_any_change(part: str, c
     assert steps > 5, steps
 
 
-@pytest.mark.parametrize(("at", "pressed"), [("parent:1", False), ("parent:4", True)])
+@pytest.mark.parametrize(("at", "pressed"), [pytest.param("parent:1", False, marks=pytest.mark.slow), ("parent:4", True)])
 def test_the_way_back_is_killed_before_it_is_written_and_before_the_swap(at: str, pressed: bool, updated: Copy) -> None:
     """Also that of the window's button."""
     assert go_killed(updated, at, "rename", OLD, pressed)
@@ -159,7 +159,7 @@ def test_the_way_back_is_killed_before_any_change(there: tuple[str, str], update
     assert steps > 5, steps
 
 
-@pytest.mark.parametrize("heard", ["", "1"])
+@pytest.mark.parametrize("heard", ["1", pytest.param("", marks=pytest.mark.slow)])
 def test_one_that_is_killed_while_git_writes_leaves_one_that_works(heard: str, clone: Copy, tmp_path: Path) -> None:
     """Neither the older nor the newer code was there then, and no git came past the lock that it had left. A file that is new kept all others
     from being mended, one that was called otherwise stayed away, and without the lock nothing was mended."""

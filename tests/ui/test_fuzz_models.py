@@ -60,7 +60,7 @@ def test_a_hundred_broken_models(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hole", "way", "family", "found", "first"),
     [
-        ("links", "link", "dia", "outside", 2),
+        pytest.param("links", "link", "dia", "outside", 2, marks=pytest.mark.slow),
         pytest.param("removing", "raw", "dia", "cannot be removed", 2, marks=pytest.mark.slow),
         pytest.param("start", "raw", "dia", "0 sentences about what a start does without it", 2, marks=pytest.mark.slow),
         ("headers", "header", "sd15", "-> 500", 2),

@@ -65,6 +65,7 @@ def end_of(keeper: Keeper, job: str) -> Event:
     return list(keeper.follow(job))[-1]
 
 
+@pytest.mark.slow
 def test_forty_parts_go_on_while_each_life_finishes_one(open_: Open) -> None:
     """Thirteen deaths, each with three parts finished since the one before."""
     keeper = open_(*[{"parts": 3}] * 13)

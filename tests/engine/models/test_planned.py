@@ -91,8 +91,8 @@ def taught(tmp_path: Path) -> Iterator[Home]:
     yield place
 
 
-USUAL = {("m1-8gb", False), ("rtx-3060", True)}
-"""A Mac as it is found and a card set by hand are asked always; the others are `slow`."""
+USUAL = {("m1-8gb", False)}
+"""A Mac as it is found is asked always; the others are `slow`."""
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,7 @@ def test_a_job_on_the_processor_does_not_ask_the_card_that_was_given_up(tmp_path
     assert devices == ["cpu"] and isinstance(events[-1], Finished), events[-1]
 
 
+@pytest.mark.slow
 def test_the_move_to_the_processor_is_told_once_though_the_job_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.engine.session.session.find_machine", lambda _: CARD)
     session = Session(home(tmp_path / "home").create())

@@ -218,7 +218,7 @@ def here(voice: Voice, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("offload", NONE_AND_GROUP)
-@pytest.mark.parametrize("codec", ["cuda", "cpu"])
+@pytest.mark.parametrize("codec", ["cuda", pytest.param("cpu", marks=pytest.mark.slow)])
 def test_a_card_speaks_as_the_processor(
     offload: str, codec: str, card: SeparateMemory | None, voice: Voice, here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

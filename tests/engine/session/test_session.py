@@ -125,7 +125,7 @@ def test_speech_and_pictures_unload_one_another_where_both_do_not_fit(
         pytest.param(
             RuntimeError("MPS backend out of memory (MPS allocated: 5.00 GB)"), "failure.memory", "smaller-chunk", marks=pytest.mark.slow
         ),
-        (RuntimeError("Invalid buffer size: 19.38 GiB"), "failure.memory", "smaller-chunk"),
+        pytest.param(RuntimeError("Invalid buffer size: 19.38 GiB"), "failure.memory", "smaller-chunk", marks=pytest.mark.slow),
         (NumbersBroke(7), "failure.numbers", "contiguous"),
     ],
 )

@@ -65,7 +65,10 @@ def test_what_is_transparent_becomes_white(mode: str, desk: Desk, tmp_path: Path
     assert picture and open_image(picture).getpixel((9, 9)) == (255, 255, 255)
 
 
-@pytest.mark.parametrize(("photo", "shown"), [((4032, 3024), (4000, 3000)), ((3024, 4032), (3000, 4000)), ((1001, 333), (500, 166))])
+@pytest.mark.parametrize(
+    ("photo", "shown"),
+    [((4032, 3024), (4000, 3000)), pytest.param((3024, 4032), (3000, 4000), marks=pytest.mark.slow), ((1001, 333), (500, 166))],
+)
 def test_a_mask_drawn_on_the_smaller_picture_that_the_page_shows(
     photo: tuple[int, int], shown: tuple[int, int], desk: Desk, tmp_path: Path
 ) -> None:

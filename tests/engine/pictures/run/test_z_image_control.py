@@ -75,7 +75,10 @@ def pack(control: Path, file: Path, refined: str | None) -> Path:
     return file
 
 
-@pytest.mark.parametrize(("release", "guidance"), [("1.0", 0.0), ("2.0", 5.0), ("2.1", 0.0), ("2.1 lite", 5.0)])
+@pytest.mark.parametrize(
+    ("release", "guidance"),
+    [("1.0", 0.0), pytest.param("2.0", 5.0, marks=pytest.mark.slow), ("2.1", 0.0), pytest.param("2.1 lite", 5.0, marks=pytest.mark.slow)],
+)
 def test_it_paints_as_diffusers_does(
     release: str, guidance: float, folder: Path, controls: dict[str, Path], shapes: Path, tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:

@@ -49,6 +49,7 @@ def brought(session: Session, name: str) -> VoicePrompt:
     return VoicePrompt(str(find_limits(session.home, "phonon-31m").brought[name]), "")
 
 
+@pytest.mark.slow
 def test_a_scene_of_five_has_five_speakers_with_a_one_voice_model(session: Session, phonon: Path, tmp_path: Path) -> None:
     events = speak(session, tmp_path / "job", SCENE, "phonon-31m", Actor("Carl", brought(session, "Max")))
     assert isinstance(events[-1], Finished), events[-1]

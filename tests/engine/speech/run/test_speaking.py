@@ -85,6 +85,7 @@ def test_the_first_sound_comes_within_a_second_and_a_half(speakers: dict[str, lo
     assert rows[-1] <= 1.5 * speaker.limits.frame_rate
 
 
+@pytest.mark.slow
 def test_running_again_does_nothing_twice(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     first = run(speakers["dia"], tmp_path, text=LONG, seed=None)
     again = run(speakers["dia"], tmp_path, text=LONG, seed=None)
@@ -249,6 +250,7 @@ def test_only_what_changed_is_spoken_and_the_rest_taken_over(speakers: dict[str,
     assert not any(isinstance(e, Sound | Step) for e in joined), "nothing is spoken"
 
 
+@pytest.mark.slow
 def test_a_part_of_a_stopped_script_is_done_again_and_the_script_gone_on_with(speakers: dict[str, loader.Speaker], tmp_path: Path) -> None:
     text = " (pause 0.2s) ".join(["[S1] Anna went down to the river.", "Boris stayed behind.", "Clara had gone before."])
     first = [e for e in run(speakers["dia"], tmp_path / "first", text=text, only_parts=(0, 1)) if isinstance(e, Spoken)]
@@ -394,6 +396,7 @@ def test_what_breaks_after_another_machines_part_was_its_voice_is_learned_in_the
     assert (job / LESSONS).is_dir() is (elsewhere and not clip)
 
 
+@pytest.mark.slow
 def test_a_finished_part_far_longer_than_a_voice_remembers_is_passed_over(
     speakers: dict[str, loader.Speaker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

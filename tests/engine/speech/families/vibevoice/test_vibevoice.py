@@ -122,7 +122,7 @@ def generate(folder: Path, voice: VibeVoice, said: str, clip: sound.Samples | No
 
 
 @pytest.mark.parametrize("heard", [False, True])
-@pytest.mark.parametrize("seed", [0, 8, 15])
+@pytest.mark.parametrize("seed", [0, pytest.param(8, marks=pytest.mark.slow), pytest.param(15, marks=pytest.mark.slow)])
 def test_it_says_what_generate_says(top: Path, plan: Plan, seed: int, heard: bool) -> None:
     """They end by themselves; some begin anew within a part, or close before they end."""
     folder = _save(top, seed)
