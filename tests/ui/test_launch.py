@@ -142,6 +142,7 @@ def test_assistants_are_let_in_by_the_switch_or_the_option(tmp_path: Path) -> No
         assert lets_assistants_in(address)
         view = httpx.post(f"{address}hearth/upkeep/no-assistants", json={}, trust_env=False).json()
         assert view["assistants"] == {"wanted": False, "address": f"{address}gradio_api/mcp/", "fixed": ""}
+    (tmp_path / "open-port").unlink()  # by now another program may have it
     with opened(tmp_path, "--mcp") as (address, _):
         assert lets_assistants_in(address)
         view = httpx.get(f"{address}hearth/upkeep", trust_env=False).json()
