@@ -47,12 +47,13 @@ LONG_FILE = re.compile(r"^pytestmark = .*\blong\b|^    pytest\.mark\.long,$", re
 or tries hundreds of cases."""
 
 
-ONE_WINDOW = (
-    frozenset({"test_window", "test_window_looks", "test_window_words", "test_choices_by_hand", "test_private_files"}),
-    frozenset({"test_window_settings", "test_window_machine", "test_window_seldom"}),
-)
-"""The files of a row look at the same open Hearth: one worker has all of them, so that it and its engine start once. All six in one row
-would take as long as all other files together take the other workers."""
+ONE_WINDOW = frozenset(
+    {
+        "test_window", "test_window_looks", "test_window_words", "test_choices_by_hand", "test_private_files", "test_window_settings",
+        "test_window_machine", "test_window_seldom",
+    }
+)  # fmt: skip
+"""These files look at the same open Hearth: one worker has all of them, so that it and its engine start once."""
 
 
 def find_package(file: Path) -> Path | None:
@@ -64,7 +65,7 @@ class ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         package = find_package(self.config.rootpath / file)
-        return str(package) if package else next((min(row) for row in ONE_WINDOW if Path(file).stem in row), file)
+        return str(package) if package else "test_window" if Path(file).stem in ONE_WINDOW else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
