@@ -60,10 +60,10 @@ def test_a_hundred_broken_models(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hole", "way", "family", "found", "first"),
     [
-        pytest.param("links", "link", "dia", "outside", 2, marks=pytest.mark.slow),
+        ("links", "link", "dia", "outside", 2),
         pytest.param("removing", "raw", "dia", "cannot be removed", 2, marks=pytest.mark.slow),
         pytest.param("start", "raw", "dia", "0 sentences about what a start does without it", 2, marks=pytest.mark.slow),
-        ("headers", "header", "sd15", "-> 500", 2),
+        pytest.param("headers", "header", "sd15", "-> 500", 2, marks=pytest.mark.slow),
         pytest.param("any file", "kind", "dia", "a look at it does not end", 2, marks=pytest.mark.slow),
         # What most numbers break is found by the look itself.
         pytest.param("ranges", "fact", "starter-voice", "-> 500", 60, marks=pytest.mark.slow),

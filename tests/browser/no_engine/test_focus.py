@@ -203,6 +203,7 @@ def test_arrows_home_and_end_go_from_tab_to_tab(page: Page) -> None:
     page.wait_for_function(f"{reached}.join() === 'shelf'")
 
 
+@pytest.mark.slow
 def test_the_scroll_bar_is_in_the_pages_light(page: Page) -> None:
     """The page's own is the root's, which is light of itself."""
     dark = page.evaluate("document.body.classList.contains('dark')")
@@ -228,6 +229,7 @@ def test_a_list_of_choices_is_named_before_it_opens(page: Page) -> None:
     expect(voice).to_be_focused()
 
 
+@pytest.mark.slow
 def test_who_names_a_creation_is_back_at_its_menu(page: Page) -> None:
     go(page, "shelf")
     card = page.locator("#h-shelf .h-creation").first

@@ -235,6 +235,7 @@ def test_what_is_no_text_is_refused_in_a_sentence(page: Page) -> None:
     expect(chip).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_what_is_dropped_on_another_tab_is_taken_or_told_of(page: Page) -> None:
     """On Paint a text or a PDF vanished without a word."""
     go(page, "paint")
@@ -247,6 +248,7 @@ def test_what_is_dropped_on_another_tab_is_taken_or_told_of(page: Page) -> None:
     expect(page.locator(SCRIPT)).to_have_value("[S1] From Paint.")
 
 
+@pytest.mark.slow
 def test_sizes_have_names(page: Page) -> None:
     go(page, "paint")
     expect(page.locator("#paint-size input")).to_have_value("Square 1:1 (256 x 256)")

@@ -33,7 +33,14 @@ def paints(folders: dict[str, Path]) -> picture_painter.Painter:
     return picture_painter.load(folders["sd15"], model, tiny.make_plan(model), {})
 
 
-@pytest.mark.parametrize(("stored", "computed"), [("float32", "float32"), ("bfloat16", "bfloat16"), ("float16", "float32")])
+@pytest.mark.parametrize(
+    ("stored", "computed"),
+    [
+        pytest.param("float32", "float32", marks=pytest.mark.slow),
+        pytest.param("bfloat16", "bfloat16", marks=pytest.mark.slow),
+        ("float16", "float32"),
+    ],
+)
 def test_a_loaded_lora_takes_what_the_plan_counts(stored: Dtype, computed: Dtype, folders: dict[str, Path], tmp_path: Path) -> None:
     """Beside layers that are widened to compute it is wide itself."""
     model, file = catalog.find(str(folders["sd15"])), make_lora(folders["sd15"], tmp_path / "style.safetensors", 1)
@@ -111,6 +118,7 @@ def test_twenty_changes_leave_no_trace_but_rounding(
     assert torch.allclose(decoded[0], decoded[-2], atol=1e-4) and torch.allclose(decoded[1], decoded[-1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_same_loras_are_not_merged_again(
     paints: picture_painter.Painter, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

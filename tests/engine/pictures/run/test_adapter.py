@@ -62,7 +62,8 @@ def liking(folder: Path, adapter: Path, picture: Path, **more: Any) -> PictureRe
 
 
 @pytest.mark.parametrize(
-    ("family", "kind", "guidance"), [("sd15", "sd15", 5.0), ("sd15", "sd15", 1.0), ("sd15", "plus", 5.0), ("sdxl", "sdxl", 5.0)]
+    ("family", "kind", "guidance"),
+    [("sd15", "sd15", 5.0), pytest.param("sd15", "sd15", 1.0, marks=pytest.mark.slow), ("sd15", "plus", 5.0), ("sdxl", "sdxl", 5.0)],
 )
 def test_it_paints_as_diffusers_does(
     family: str,

@@ -40,7 +40,9 @@ pytestmark = pytest.mark.long
 pytest_plugins = ["tests.support.picture_fixtures"]
 
 
-@pytest.mark.parametrize("family", tiny.MAKERS)
+@pytest.mark.parametrize(
+    "family", [family if family in ("sd15", "pixart-sigma") else pytest.param(family, marks=pytest.mark.slow) for family in tiny.MAKERS]
+)
 def test_paints_what_plain_diffusers_paints(family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor]) -> None:
     paints, model = load_painter(folders[family])
     guidance = 1.0 if family in ("flux", "flux2-klein") else 3.0

@@ -138,7 +138,7 @@ def test_other_families_take_it_too(
     assert 0 < (decoded[0] - decoded[1]).abs().mean().item() < decoded[0].std().item()
 
 
-@pytest.mark.parametrize("family", ["flux", "z-image"])
+@pytest.mark.parametrize("family", ["flux", pytest.param("z-image", marks=pytest.mark.slow)])
 def test_what_changed_much_is_computed(
     family: str, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,7 +205,9 @@ def test_where_nothing_can_be_reused_it_says_why(
     assert [key for key in notes if key.startswith("quicker")] == [why]
 
 
-@pytest.mark.parametrize(("family", "at"), [("sd15", 2), ("sd15", 3), ("sd15", 4), ("sd15", 7), ("flux", 4)])
+@pytest.mark.parametrize(
+    ("family", "at"), [("sd15", 2), *(pytest.param("sd15", at, marks=pytest.mark.slow) for at in (3, 4, 7)), ("flux", 4)]
+)
 def test_a_broken_run_resumes_to_the_same_picture(
     family: str, at: int, folders: dict[str, Path], tmp_path: Path, decoded: list[torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
