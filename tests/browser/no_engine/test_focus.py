@@ -229,6 +229,35 @@ def test_a_list_of_choices_is_named_before_it_opens(page: Page) -> None:
     expect(voice).to_be_focused()
 
 
+NEXT_FRAME = """(card) => {
+  window.nextFrame = [];
+  card.addEventListener("focusin", () => requestAnimationFrame(() => {
+    const { nodeName, ariaLabel } = document.activeElement, menu = card.querySelector(".h-menu").open, fields = card.querySelectorAll(".h-asks");
+    nextFrame.push(`${nodeName} ${ariaLabel?.split(":")[0]}, menu ${menu ? "open" : "shut"}, ${fields.length} fields`);
+  }));
+}"""
+"""What has the focus a frame after it moved, and whether that from which it came is still there."""
+
+
+def test_what_had_the_focus_outlives_it_by_a_frame(page: Page) -> None:
+    """A screen reader says nothing of a field if the menu that it was chosen from goes in the frame in which the field gets the focus."""
+    go(page, "shelf")
+    card = page.locator("#h-shelf .h-creation").first
+    menu, fields = card.locator(".h-menu"), card.locator(".h-asks")
+    card.locator("summary").press("Enter")
+    rename = card.get_by_role("button", name="Rename")
+    rename.focus()
+    card.evaluate(NEXT_FRAME)
+    rename.press("Enter")
+    expect(menu).not_to_have_attribute("open", re.compile(""))
+    expect(fields.get_by_label("Name of this creation")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(fields).to_have_count(0)
+    expect(card.locator("summary")).to_be_focused()
+    seen = page.evaluate("[...new Set(nextFrame)]")
+    assert seen == ["INPUT Name of this creation, menu open, 1 fields", "SUMMARY More, menu shut, 1 fields"]
+
+
 @pytest.mark.slow
 def test_who_names_a_creation_is_back_at_its_menu(page: Page) -> None:
     go(page, "shelf")

@@ -1,6 +1,6 @@
 // Albums, tags and names on the Shelf: what is chosen above the creations, and what is done with those that are selected.
 import { draftsSaved, keepEarlier } from "./drafts.js";
-import { el, list, makeButton, text } from "./elements.js";
+import { el, list, makeButton, onceFocused, text } from "./elements.js";
 import { live, post } from "./hearth.js";
 import { sure } from "./sure.js";
 import { t } from "./words.js";
@@ -51,8 +51,8 @@ function askWords(under, label, value, keep, known = []) {
   const input = form.querySelector("input"), from = /** @type {HTMLElement} */ (document.activeElement);
   const leave = () => {
     const stayed = [form.querySelector(":focus"), document.body].includes(document.activeElement); // whoever went elsewhere meanwhile keeps their place
-    form.remove();
-    if (stayed) (from?.checkVisibility() ? from : from?.closest("details")?.querySelector("summary"))?.focus(); // a menu is shut by then
+    if (stayed) (from.isConnected ? from : under.querySelector("select, button"))?.focus(); // a bar may be drawn anew by then
+    onceFocused(() => form.remove());
   };
   input.value = value;
   input.setAttribute("aria-label", label);

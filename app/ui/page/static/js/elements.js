@@ -52,6 +52,9 @@ export const makeButton = (label, run, look = "") => {
   return made;
 };
 
+/** Take away what had the focus, once the browser has told of what has it now: a screen reader is silent if both come in one frame. @param {() => unknown} run */
+export const onceFocused = (run) => requestAnimationFrame(() => requestAnimationFrame(run));
+
 // Where the page stands in the browser's history: the tab, and how many dialogs are open.
 /** @returns {{ tab?: string, open?: number }} */
 export const past = () => history.state ?? {};

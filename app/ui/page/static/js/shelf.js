@@ -1,6 +1,6 @@
 // Shelf: search as you type, one page at a time, by day.
 import { drawAlbum, drawAlbumChoice, drawBefore, drawMarks, drawPicked, drawTags, markDeeds, move, placeInAlbum, shiftInAlbum, takeProject } from "./albums.js";
-import { el, list, makeButton, onPage, text } from "./elements.js";
+import { el, list, makeButton, onPage, onceFocused, text } from "./elements.js";
 import { enlargeActs, enlargeButton, listEnlarging } from "./enlarge.js";
 import { changeByWords, startFrom } from "./force.js";
 import { area, ask, call, live, post, soon } from "./hearth.js";
@@ -546,9 +546,13 @@ function makeMenu(rows) {
   for (const [label, run, kind = ""] of rows) {
     const made = typeof run === "string" ? el(`<a download class="${kind}"></a>`) : makeButton(label, run, kind);
     if (typeof run === "string") [made.href, made.textContent] = [run, label];
-    made.addEventListener("click", () => (menu.open = false));
     inside.append(made);
   }
+  inside.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+    if (event.target === inside) return;
+    menu.firstElementChild.focus(); // it has the focus again once a field or a dialog is left
+    onceFocused(() => (menu.open = false));
+  }, true);
   // It ends where its button does, and further right where it would begin left of the card's buttons, which may be left of the screen.
   menu.addEventListener("toggle", () => {
     const room = menu.getBoundingClientRect().right - menu.parentElement.getBoundingClientRect().left;
