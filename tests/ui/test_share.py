@@ -425,7 +425,8 @@ def test_who_comes_by_the_code_is_asked_for_a_name_once(desk: Desk, entrances: l
                 assert phone.post(f"{address}hearth/login", data={"who": "again"}).url.path == "/"
                 assert sharing.view()["guests"][-1]["name"] == name
         with patient_http.Client() as stranger:
-            assert stranger.post(f"{address}hearth/login", data={"who": "name", "name": "Eve"}).status_code == 401
+            assert stranger.post(f"{address}hearth/login", data={"who": "name", "name": "Eve"}).status_code == 303
+            assert stranger.get(address).headers["location"] == "/hearth/login", "nobody comes in by a name"
             assert 'name="password"' in stranger.get(f"{address}hearth/login?who").text
 
 
