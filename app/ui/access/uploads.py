@@ -21,21 +21,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.base.bounded_json import parse_json
 from app.base.disk_faults import is_disk_full
-from app.base.duration import word_duration
 from app.base.foreign_formats import find_sound_kind, open_picture
 from app.base.sentence import say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.owners import household_of
 from app.engine.models.safetensors import HEADER
 from app.engine.speech.sound.convert_sound import can_convert
-from app.engine.speech.sound.sound import measure, require_usual
+from app.engine.speech.sound.sound import measure, require_short, require_usual
 from app.ui.access.request_guard import refusal
 from app.ui.state.guest_files import GuestFiles
 from app.ui.state.guest_limits import redact_for
 from app.ui.state.person import who_in
 
 PIXELS_MOST: Final = 40_000_000
-SECONDS_MOST: Final = 600.0
 PROMISES: Final = frozenset({".png", ".jpg", ".jpeg", ".webp", ".wav", ".flac", ".mp3", ".ogg"})
 """A name that ends so promises a picture or a sound."""
 SPOOL_BYTES: Final = 1 << 20
@@ -93,10 +91,7 @@ def is_sound(path: Path, owner: bool) -> bool:
     except (soundfile.SoundFileError, OSError):
         return owner and can_convert(kind)
     require_usual(path.name, found.channels, found.rate)
-    if found.seconds > SECONDS_MOST:
-        raise Trouble(
-            say_to_all("upload.long", "{name} is longer than {most}. Shorten it first.", name=path.name, most=word_duration(SECONDS_MOST))
-        )
+    require_short(path.name, found.seconds)
     return True
 
 

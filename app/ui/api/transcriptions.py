@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from app.base.trouble import BadRequest, NotThere
 from app.engine.hearing.heard import Heard, join_words
 from app.engine.hearing.heard import Word as HeardWord
 from app.engine.models.recognisers import LANGUAGES
+from app.engine.speech.sound.sound import make_readable
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.subtitles import Cue
 from app.ui.access import uploads
@@ -43,37 +45,43 @@ class TranscriptionAsked(Asked):
 
 
 async def answer_transcription(desk: Desk, asked: Request, person: Person) -> Response:
-    try:
-        async with asked.form(max_files=2, max_part_size=1 << 20) as form:
-            sent, data = form.get("file"), b""
-            if isinstance(sent, UploadFile):
-                data = await sent.read()
-            said = {key: value for key, value in form.items() if isinstance(value, str) and not key.startswith("timestamp_")}
-            wishes = [str(each) for name in ("timestamp_granularities[]", "timestamp_granularities") for each in form.getlist(name)]
-            given = fit(TranscriptionAsked, {**said, "timestamp_granularities": wishes})
-    except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
-        told = fault.detail if isinstance(fault, HTTPException) else str(fault)
-        raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=told)) from fault
-    wanted, spoken = given.response_format or "json", (given.language or "").lower().partition("-")[0]
-    if spoken == "auto":
-        spoken = ""
-    check(wanted, given.granularities, given.streams, spoken)
-    if not isinstance(sent, UploadFile) or not data:
-        raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")
     path = (await work(desk.make_upload_folder)) / "sound"
     try:
-        await work(path.write_bytes, data)
+        given = await take_form(asked, path)
+        wanted, spoken = given.response_format or "json", (given.language or "").lower().partition("-")[0]
+        if spoken == "auto":
+            spoken = ""
+        check(wanted, given.granularities, given.streams, spoken)
+        if not path.is_file() or not path.stat().st_size:
+            raise BadRequest(say("api.no-sound", "There is no sound to hear. Send it as file."), field="file")
         if not await work(uploads.is_sound, path, True):
             raise BadRequest(
                 say("api.sound", "The file is not a sound that Hearth can read. Send WAV, FLAC, MP3, OGG or Opus."), field="file"
             )
-        task = await work(desk.hearing.begin, [path], languages=[spoken])
-        heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, name_store(path))
+        readable = await work(make_readable, path)
+        task = await work(desk.hearing.begin, [readable], languages=[spoken])
+        heard = require_heard((await wait_while_heard(desk, asked, task, lambda _: False)).end, name_store(readable))
     finally:
         shutil.rmtree(path.parent, ignore_errors=True)
     if spoken and heard.spoken not in ("", spoken):  # the recogniser's own list lacks it
         raise no_such_language(spoken)
     return write(heard, wanted, given.granularities)
+
+
+async def take_form(asked: Request, path: Path) -> TranscriptionAsked:
+    """Write the sound of a form to `path`, which may be too large to hold; return what the form says beside it."""
+    try:
+        async with asked.form(max_files=2, max_part_size=1 << 20) as form:
+            sent = form.get("file")
+            if isinstance(sent, UploadFile):
+                with path.open("wb") as file:
+                    await work(shutil.copyfileobj, sent.file, file)
+            said = {key: value for key, value in form.items() if isinstance(value, str) and not key.startswith("timestamp_")}
+            wishes = [str(each) for name in ("timestamp_granularities[]", "timestamp_granularities") for each in form.getlist(name)]
+            return fit(TranscriptionAsked, {**said, "timestamp_granularities": wishes})
+    except (LookupError, ValueError, HTTPException) as fault:  # an unknown charset, a part that breaks off
+        told = fault.detail if isinstance(fault, HTTPException) else str(fault)
+        raise BadRequest(say("api.form", "The form cannot be read ({fault}). Send it as multipart/form-data.", fault=told)) from fault
 
 
 async def refuse_translation(desk: Desk, asked: Request, person: Person) -> Response:

@@ -24,7 +24,7 @@ from app.engine.models.catalog import BY_ID
 from app.engine.models.model import Model
 from app.engine.models.on_disk import locate
 from app.engine.models.recognisers import BEST, OF_MANY_LANGUAGES, OFFERED, can_hear
-from app.engine.speech.sound.sound import read, write
+from app.engine.speech.sound.sound import make_readable, read, write
 from app.engine.speech.text import subtitles
 from app.engine.speech.text.likely_language import name_language
 from app.engine.speech.text.subtitles import Cue
@@ -64,6 +64,7 @@ class HearingDesk:
 
     def hear(self, sound: Path, language: str = "") -> Heard:
         """Hear one sound and wait for it. `language`: what is said in it is in that, where it is known."""
+        sound = make_readable(sound)
         return require_heard(self._wait(self.begin([sound], languages=[language])), name_store(sound))
 
     def _wait(self, task: str) -> Finished | Stopped | Failed | None:
@@ -77,7 +78,7 @@ class HearingDesk:
         heard = self.hear(folder / "heard.wav")
         clip = choose_clip(heard.words, samples, rate)
         if clip is None:
-            raise Trouble(say_to_all("clip.nobody", "Nobody is heard speaking in this recording. Choose another one."))
+            raise nobody_speaks()
         write(folder / "clip.wav", samples[int(clip.begin_s * rate) : int(clip.end_s * rate)], rate)
         if long:
             told = say_to_all("clip.beginning", "Of this long recording the first {time} were heard.", time=word_duration(CLIP_HEARD_S))
@@ -88,6 +89,10 @@ class HearingDesk:
         """End what hears the parts of a script, which may take long, because somebody's job waits. What it heard is kept."""
         if self.parts_task and self.keeper.get_progress(self.parts_task).end is None:
             self.keeper.stop(self.parts_task)
+
+
+def nobody_speaks() -> Trouble:
+    return Trouble(say_to_all("clip.nobody", "Nobody is heard speaking in this recording. Choose another one."))
 
 
 def require_recogniser(home: Home, languages: Iterable[str] = ()) -> Model:

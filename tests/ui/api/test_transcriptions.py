@@ -20,7 +20,9 @@ from app.base.paths import home
 from app.base.trouble import Trouble
 from app.engine.hearing.heard import Heard, Word
 from app.engine.keeper.keeper import Keeper
+from app.engine.speech.sound import sound
 from app.engine.speech.sound.sound import measure_seconds
+from app.ui.access import uploads
 from app.ui.api import openai as api_openai
 from app.ui.api import transcriptions
 from app.ui.state import hearing_desk, person
@@ -123,6 +125,23 @@ async def ask_for_languages(desk: Desk) -> None:
     found = await create(file=sound, model=MODEL, response_format="verbose_json")
     assert found.language in ("german", "english")
     await refuse("fr", "fr is not supported")
+
+
+@pytest.mark.parametrize("seconds", [2.0, 3.5])
+async def test_what_only_another_program_reads_is_heard_or_refused_as_too_long(
+    seconds: float, desk: Desk, client: openai.AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete(save_whisper(place_for(desk.keeper.home, MODEL)))
+    monkeypatch.setattr(uploads, "can_convert", lambda _: True)
+    monkeypatch.setattr(sound, "convert", lambda *_: make_sound(seconds))
+    monkeypatch.setattr(sound, "RECORDING_MOST_S", 3.0)
+    asked = client.audio.transcriptions.create(file=("a.m4a", b"\0\0\0\x20ftypM4A "), model=MODEL, response_format="verbose_json")
+    if seconds < sound.RECORDING_MOST_S:
+        assert float((await asked).duration) == pytest.approx(seconds)
+    else:
+        with pytest.raises(openai.BadRequestError, match="longer than 3 s"):
+            await asked
+    assert not [*(desk.keeper.home.scratch / "uploads").glob("*")], "nothing that was sent stays"
 
 
 def test_a_recording_becomes_a_clip_with_its_words(desk: Desk, tmp_path: Path) -> None:

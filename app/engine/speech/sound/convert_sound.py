@@ -18,8 +18,8 @@ from app.engine.speech.sound.mp4_index import put_index_first
 
 DECODERS: Final = "aac,alac,mp3,mp3float,opus,vorbis,amrnb,amrwb,wmav1,wmav2"
 """Recordings of phones, browsers and Windows hold nothing else."""
-CONVERTED_S: Final = 600
-"""No more sound is converted: of a long recording only a few seconds are used."""
+CONVERTED_S: Final = 601
+"""No more sound is converted: a second more than a recording may last, so that a longer one is known."""
 CONVERTED_MOST_BYTES: Final = 128 << 20
 """10 minutes at 96 kHz and 16 bits take less."""
 GIVEN_MOST_BYTES: Final = 512 << 20

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from app.base import atomic_write
 from app.base.bounded_json import Bounds, parse_json
+from app.base.duration import word_duration
 from app.base.foreign_formats import find_sound_kind, open_sound
 from app.base.path_checks import is_file
 from app.base.regular_file import open_regular
-from app.base.sentence import say
+from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
 from app.engine.jobs.outward import strip_paths
 from app.engine.jobs.request import name_voice
@@ -57,6 +58,8 @@ CUES: Final = "cues"
 """Beside the settings, a result's tag holds under this name when each sentence is said."""
 BLOCK_FRAMES, MP3_FRAMES = 1 << 16, 1 << 24
 """So much is decoded at once. An MP3 has two channels and 48,000 Hz at most, and a new block of it begins a little differently."""
+RECORDING_MOST_S: Final = 600.0
+"""A recording that is sent may be as long."""
 RATE_KEPT_MOST, RATE_KEPT = 96_000, 48_000
 """Sound of a higher rate is read at a usual one: nothing of speech is lost, and a small file of constant sound becomes no gigabytes."""
 
@@ -96,6 +99,25 @@ def require_usual(name: str, channels: int, rate: int) -> None:
                 rate=rate,
             )
         )
+
+
+def require_short(name: str, seconds: float) -> None:
+    if seconds > RECORDING_MOST_S:
+        raise Trouble(
+            say_to_all("upload.long", "{name} is longer than {most}. Shorten it first.", name=name, most=word_duration(RECORDING_MOST_S))
+        )
+
+
+def make_readable(recording: Path) -> Path:
+    """Return a recording that `measure` can read, made beside one that only another program can."""
+    try:
+        measure(recording)
+    except soundfile.LibsndfileError:
+        samples, rate = read(recording)
+        require_short(recording.name, len(samples) / rate)
+        recording = recording.with_suffix(".converted.wav")
+        write(recording, samples, rate)
+    return recording
 
 
 def _read(source: Path | io.BytesIO, most_s: float | None, name: str) -> tuple[Samples, int]:
