@@ -14,6 +14,8 @@ from gradio.components import Component
 
 from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
+from app.engine.hearing.clip_choice import list_spoken
+from app.engine.hearing.heard import join_words
 from app.engine.jobs.request import Actor, SpeechRequest, VoicePrompt
 from app.engine.jobs.settings import SPEECH
 from app.engine.models.voice_limits import DIA
@@ -22,6 +24,7 @@ from app.engine.speech.text.cast_script import keep_used
 from app.engine.speech.text.likely_language import NAMES, choose_language
 from app.engine.speech.text.pronunciations import read_field, write_own
 from app.ui.state.desk import Desk
+from app.ui.state.hearing_desk import nobody_speaks
 from app.ui.state.person import NOBODY, OWNER, who
 from app.ui.tabs.in_force import clear_when_changed, empty, give_back, tell_reused, tell_reusing, tell_value
 from app.ui.tabs.script_calls import hear, read_id, read_number, script_event
@@ -165,7 +168,10 @@ class SpeakTab:
         if spoken is None:
             return gr.skip(), gr.skip(), ""
         try:
-            said = self.desk.hearing.hear(Path(spoken), choose_language(text, ("", *NAMES))).text
+            heard = self.desk.hearing.hear(Path(spoken), choose_language(text, ("", *NAMES)))
+            said = join_words([each.text for each in list_spoken(heard.words)])
+            if not said:
+                raise nobody_speaks()
         except Trouble as trouble:
             return gr.skip(), gr.skip(), explain(trouble, request)
         return " ".join(each for each in (text.rstrip(), said) if each), None, ""

@@ -43,6 +43,16 @@ def test_what_is_dictated_is_heard_in_the_language_of_the_script(tmp_path: Path,
     assert told == ["", "de", "zh", "en"] and said == ["Ja.", *(f"{text} Ja." for text in texts[1:])]
 
 
+@pytest.mark.parametrize("heard", [(), ("[Music]",), ("(upbeat", "music)")])
+def test_a_dictation_without_a_word_is_told_and_kept(heard: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = tuple(Word(each, 0.0, 0.5, 0.9) for each in heard)
+    monkeypatch.setattr(HearingDesk, "hear", lambda *_: Heard(words, (), 1.0, "whisper-small"))
+    with desk_at(tmp_path / "home") as desk, gr.Blocks():
+        tab = speak.SpeakTab(desk, build_fields(desk, {}, False), JobTab(desk, KIND, False))
+        script, recording, told = tab.dictate("x.wav", "It rained.", gr.Request(headers={}))
+    assert script == recording == gr.skip() and "Nobody is heard speaking" in told
+
+
 def test_what_a_voice_is_given_to_read_is_shown_before_it_speaks(tmp_path: Path) -> None:
     with desk_at(tmp_path / "home") as desk:
         put_phonon(desk.keeper.home, tmp_path)
