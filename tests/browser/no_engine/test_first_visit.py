@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,9 @@ def test_the_greeting_comes_without_a_jump(browser: Browser, opened: tuple[Desk,
     expect(page.locator("#speak-go")).to_be_visible()
     desk.keeper.status.set(hardware=Hardware(kind="cpu", name="light"))
     expect(greeting.locator(".h-fit").first).not_to_be_empty()
+    assert not [each for each in greeting.locator("p").all_inner_texts() if re.search(r"\d [^\W\d_]", each)], (
+        "a number may stand in another line than its unit"
+    )
     pass_looks(page)
     shifts = page.evaluate("shifts")
     assert sum(shift for shift, *_ in shifts) <= MOST_SHIFT, shifts

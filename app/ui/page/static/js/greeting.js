@@ -7,7 +7,7 @@ import { sendSample } from "./rewrite.js";
 import { firstSamples } from "./samples.js";
 import { hearNext } from "./speak.js";
 import { openTab } from "./tabs.js";
-import { sentences, size, t, time } from "./words.js";
+import { sentences, size, t, time, unbroken } from "./words.js";
 
 let /** @type {GreetingView | null} */ view = null, asked = "", greeted = false;
 
@@ -45,7 +45,7 @@ function frame(element, greeting) {
     const line = el(`<li><b></b> <span class="h-badge"></span><p class="h-soft"></p><p class="h-soft h-fit"></p></li>`);
     text(line.querySelector("b"), each.title);
     const how = each.here ? t("greeting.here", "Already installed.") : t("greeting.size", "{size}, about {time} at 50 Mbit/s.", { size: size(each.download), time: time(each.seconds) });
-    text(line.querySelector("p"), sentences([each.facts[0], each.speaks, each.pace, how]));
+    text(line.querySelector("p"), unbroken(sentences([each.facts[0], each.speaks, each.pace, how])));
     if (!each.here) line.append(makeButton(t("greeting.get", "Download {title}", { title: each.title }), async () => (await getModel(each.id)) && done(), "h-chip"));
     element.querySelector(".h-list").append(line);
   }
@@ -61,13 +61,13 @@ function draw(element, greeting) {
   element.hidden = greeting.greeted;
   if (greeting.greeted) return;
   if (!element.firstElementChild) frame(element, greeting);
-  text(element.querySelector(".h-machine-words"), greeting.machine || t("greeting.asking", "Checking what it can do…"));
+  text(element.querySelector(".h-machine-words"), unbroken(greeting.machine) || t("greeting.asking", "Checking what it can do…"));
   const lines = element.querySelectorAll(".h-list li");
   offered(greeting).forEach(({ fit }, place) => {
     const badge = lines[place].querySelector(".h-badge");
     badge.className = `h-badge ${fit?.level ?? ""}`;
     text(badge, fit?.word ?? "...");
-    text(lines[place].querySelector(".h-fit"), fit?.sentence ?? "");
+    text(lines[place].querySelector(".h-fit"), unbroken(fit?.sentence ?? ""));
   });
 }
 

@@ -32,6 +32,10 @@ export const apart = (name) => `\u2068${name}\u2069`;
 /** @param {any[]} all @returns {string} */
 export const sentences = (all) => all.filter(Boolean).reduce((text, each) => text + (!text || new RegExp(`${CHINESE}$`).test(text) ? "" : " ") + each, "");
 
+// A number stands in one line with its unit.
+/** @param {string} text */
+export const unbroken = (text) => text.replace(/(\d) (?=\p{L})/gu, "$1\u00a0");
+
 // A duration in words, as app/base/duration.py has it. `exact`: measured, so that tenths count below 10 s.
 /** @param {number | null | undefined} seconds */
 export const time = (seconds, exact = false) => {
