@@ -47,7 +47,7 @@ def job(kind: str, cure: str = "", **more: Any) -> dict[str, Any]:
     end = {"kind": "failed", "text": WORDS, "cure": cure} if cure else {"kind": "finished", "seconds": 0, "elapsed_s": 2.0}
     said = [{"kind": "adjusted", "text": "The picture is decoded in tiles."}]
     seen = {"job": f"{kind} {cure}", "parts": [], "share": 0.4, "said": said, "end": end, "doing": "", "place": 0, "results": []}
-    return {kind: seen | ({"preview": "", "rate": ""} if kind == "picture" else {"pace": 1.0}) | more}
+    return {kind: seen | ({"preview": "", "rate": "", "listed": [], "left": []} if kind == "picture" else {"pace": 1.0}) | more}
 
 
 @pytest.mark.slow
@@ -353,7 +353,7 @@ HEARD = """() => {
   window.ears = new MutationObserver((changes) => {
     for (const { target } of changes) {
       const region = (target.closest ? target : target.parentElement)?.closest(live);
-      if (region) window.heard.push(region.textContent);
+      if (region && region.ariaLive !== "off") window.heard.push(region.textContent);
     }
   });
   window.ears.observe(document.body, { subtree: true, childList: true, characterData: true });
