@@ -72,6 +72,8 @@ def load_pipeline(folder: Path, model: Model, plan: Plan, companions: Mapping[st
 
 _BAD_FILES: Final = (OSError, SafetensorError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
 """The libraries raise these for files that they cannot make sense of."""
+_DORA: Final = ("lora_magnitude_vector", "dora_scale")
+"""Names of tensors hold one of these, as peft and kohya write them."""
 
 
 def _lacks_room(fault: Exception) -> bool:
@@ -369,6 +371,15 @@ def add_lora(pipe: Any, given: str | Path, adapter: str) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Already found a `peft_config`")  # having several is intended
             tensors, scales = read_lora(file)
+            if any(mark in name for name in tensors for mark in _DORA) and placement.is_sent_in_pieces(pipe):
+                raise Trouble(
+                    say(
+                        "lora.dora",
+                        "{path} is a DoRA. It needs the whole model on the card, and here its layers are sent one after another. Get it as a plain "
+                        "LoRA, remove it, or choose a smaller model.",
+                        path=str(path),
+                    )
+                )
             tensors, scales = read_adapter(file, tensors, "unet" if hasattr(pipe, "unet") else "transformer") or (tensors, scales)
             pipe.load_lora_weights(tensors, adapter_name=adapter)
         if not any(adapter in names for names in pipe.get_list_adapters().values()):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from accelerate import cpu_offload, cpu_offload_with_hook
-from accelerate.hooks import add_hook_to_module, remove_hook_from_module
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module, remove_hook_from_module
 from diffusers.hooks.hooks import HookRegistry
 from diffusers.hooks.layerwise_casting import LayerwiseCastingHook
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
@@ -80,6 +81,11 @@ def _send_in_groups(plan: Plan) -> dict[str, Any]:
     return {"offload_type": "leaf_level", "use_stream": plan.runs_on == "cuda", "low_cpu_mem_usage": True}
 
 
+def _send_one_by_one(pipe: Any, device: str) -> None:
+    for part in list_modules(pipe).values():
+        cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
+
+
 def place_pipeline(pipe: Any, plan: Plan) -> None:
     """Set up offload and casts once all parts are loaded. On a pretended machine the CPU stands in for the card, with the same hooks."""
     configure_vae(pipe.vae, plan)
@@ -87,12 +93,14 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
     pipe.vae.register_to_config(force_upcast=False)
     device = plan.runs_on
     if plan.offload == "model" and plan.device not in SHARED_MEMORY:
-        pipe.enable_model_cpu_offload(device=device)
+        # diffusers begins either offload anew once it has loaded a LoRA, and names no device.
+        pipe.enable_model_cpu_offload = partial(pipe.enable_model_cpu_offload, device=device)
+        pipe.enable_model_cpu_offload()
     elif plan.offload == "group":
         pipe.enable_group_offload(torch.device(device), **_send_in_groups(plan))
     elif plan.offload == "sequential":
-        for part in list_modules(pipe).values():
-            cpu_offload(part, torch.device(device), offload_buffers=bool(part._parameters))
+        pipe.enable_sequential_cpu_offload = partial(_send_one_by_one, pipe, device)
+        pipe.enable_sequential_cpu_offload()
     computes = {name: getattr(torch, find_precision(plan, name).compute) for name in list_modules(pipe)}
     denoiser = "unet" if "unet" in computes else "transformer"
     bridge_dtypes(pipe, list_modules(pipe)[denoiser], computes | {"denoiser": computes[denoiser]})
@@ -101,6 +109,16 @@ def place_pipeline(pipe: Any, plan: Plan) -> None:
         scale_layers(list_modules(pipe)[denoiser])
     if denoiser == "unet":
         packed_convolutions.pack_convolutions(pipe.unet, plan, find_precision(plan, denoiser))
+
+
+def is_sent_in_pieces(pipe: Any) -> bool:
+    """Return whether a layer's weights are on the card only while that layer computes. DoRA reads them after it has."""
+    from diffusers.hooks.group_offloading import _is_group_offload_enabled
+
+    return any(
+        _is_group_offload_enabled(part) or any(isinstance(getattr(each, "_hf_hook", None), AlignDevicesHook) for each in part.modules())
+        for part in list_modules(pipe).values()
+    )
 
 
 def fit_loras(part: torch.nn.Module) -> None:

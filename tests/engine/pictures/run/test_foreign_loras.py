@@ -152,3 +152,30 @@ def test_a_model_whose_run_with_a_lora_failed_is_loaded_anew(paints: picture_pai
     with pytest.raises(Trouble):
         paint(paints, tmp_path / "bad", write(tmp_path / "bad.safetensors", {name: each * math.nan for name, each in tensors.items()}))
     assert not paints.adapt(plan)
+
+
+@pytest.mark.parametrize("offload", ["model", "group", "sequential"])
+def test_each_offload_paints_with_a_lora_as_without_one(
+    paints: picture_painter.Painter, folders: dict[str, Path], tensors: Tensors, tmp_path: Path, decoded: list[torch.Tensor], offload: Any
+) -> None:
+    """Loading a LoRA begins the offload anew; that a DoRA may be refused, no picture after it is another."""
+    model, lora = catalog.find(str(folders["sd15"])), write(tmp_path / "lora.safetensors", tensors)
+    sent = picture_painter.load(folders["sd15"], model, tiny.make_plan(model, offload=offload, device="cuda"), {})
+    for each, *loras in ((paints,), (paints, lora), (sent,), (sent, lora)):
+        paint(each, tmp_path / str(len(decoded)), *loras)
+    scales = {
+        name.replace("lora_B.weight", "lora_magnitude_vector"): torch.rand(len(each)) for name, each in tensors.items() if "lora_B" in name
+    }
+    dora = write(tmp_path / "dora.safetensors", tensors | scales)
+    with (
+        contextlib.nullcontext()
+        if offload == "model"
+        else pytest.raises(Trouble, match=r"dora\.safetensors is a DoRA\. It needs the whole model")
+    ):
+        paint(sent, tmp_path / "dora", dora)
+    paint(sent, tmp_path / "after", lora)
+    whole, with_one, *same = decoded
+    assert float((with_one - whole).abs().max()) > 0.1
+    for found, right in ((same[0], whole), (same[1], with_one), (same[-1], with_one)):
+        assert float((found - right).abs().max()) < 1e-4
+    assert len(same) == 3 or float((same[2] - with_one).abs().max()) > 0.1
