@@ -39,8 +39,9 @@ OTHER, WITHOUT = 8.0, 3.0
 """In logarithms, a text has to be so much likelier with what was written in place of a word, and without a word."""
 UNLIKELY, NEARLY = -9.0, -4.0
 """A word that is less likely than the first is hardly heard: two signs together are enough, and the second counts in place of WITHOUT."""
-TWICE, TWICE_WRITTEN = -5.5, -7.0
-"""A word counts as said twice above the first, or above the second where it was also written twice. Nobody expects it, so that it is never likely."""
+TWICE, TWICE_WRITTEN, TWICE_ODD = -7.0, -8.5, -5.5
+"""A word counts as said twice above the first, above the second where it was also written twice, and above the third where it or what is beside it
+was written otherwise: a second one may then stand for that. Nobody expects it, so that it is never likely."""
 LONG: Final = 2
 """So many words have to be added; one alone may be the recogniser's."""
 APART: Final = 0.6
@@ -68,14 +69,14 @@ def mark(meant: Sequence[Meant], heard: str, spell: Spell, language: str = "en")
     anything. What it writes is no proof, as it writes what it expects. Words that follow one another are one mark."""
     wrote = compare([each.text for each in meant], heard, spell, language)
     other = {place: each for each in wrote for place in range(each.first, each.last)}
-    again = {each.first for each in wrote if each.kind == "doubled"}
+    again, more = ({each.first for each in wrote if each.kind == kind} for kind in ("doubled", "added"))
     kinds: list[Kind | None] = []
     for place, word in enumerate(meant):
         seen = other.get(place)
         missing = word.without > (NEARLY if word.likely < UNLIKELY else WITHOUT)
         if missing or (seen is not None and word.other > OTHER):
             kinds.append("wrong" if seen is not None and seen.heard else "lost")
-        elif word.twice > TWICE or (word.twice > TWICE_WRITTEN and {place, place + 1} & again):
+        elif word.twice > _least_twice(bool({place, place + 1} & again), seen is not None or bool({place, place + 1} & more)):
             kinds.append("doubled")
         else:
             kinds.append(None)
@@ -90,6 +91,11 @@ def mark(meant: Sequence[Meant], heard: str, spell: Spell, language: str = "en")
     return sorted(
         [*marks, *(each for each in long if not any(one.first <= each.first <= one.last for one in marks))], key=lambda one: one.first
     )
+
+
+def _least_twice(written: bool, otherwise: bool) -> float:
+    """Return above what a word counts as said twice."""
+    return TWICE_WRITTEN if written else TWICE_ODD if otherwise else TWICE
 
 
 def compare(meant: Sequence[str], heard: str, spell: Spell, language: str = "en") -> list[Mark]:

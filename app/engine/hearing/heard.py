@@ -41,7 +41,7 @@ class Meant:
     without: float
     """The text is this much likelier without it, or without it and others beside it, beyond how much it would be if nothing was heard."""
     twice: float
-    """The text is this much likelier with the word said twice."""
+    """The text is this much likelier with the word said twice, unless it is as much where nothing is heard."""
     other: float
     """The text is this much likelier with what the recogniser wrote in its place, likewise."""
 

@@ -78,9 +78,15 @@ def test_two_witnesses_together_mark_a_word() -> None:
 
 
 def test_a_word_that_is_as_likely_twice_is_marked() -> None:
-    assert mark(weigh(twice=-4.0), TEXT, spell) == [Mark("doubled", 13, 14, "")]
-    assert mark(weigh(twice=-6.0), TEXT, spell) == []
-    assert mark(weigh(twice=-6.0), TEXT.replace("struck", "struck struck"), spell)[0].kind == "doubled"
+    assert mark(weigh(twice=-6.5), TEXT, spell) == [Mark("doubled", 13, 14, "")]
+    assert mark(weigh(twice=-8.0), TEXT, spell) == []
+    assert mark(weigh(twice=-8.0), TEXT.replace("struck", "struck struck"), spell)[0].kind == "doubled"
+
+
+def test_a_second_word_may_stand_for_what_was_written_there() -> None:
+    for written in (ANOTHER, TEXT.replace("struck", "struck the")):
+        assert mark(weigh(twice=-6.5), written, spell) == [], "what the recogniser wrote is likelier than the word said twice"
+        assert mark(weigh(twice=-4.0), written, spell)[0].kind == "doubled"
 
 
 def test_several_words_that_were_added_are_marked() -> None:

@@ -30,9 +30,10 @@ SEVERAL_LANGUAGES: Final = 51_865
 """Whisper has so many words, where they are not those of English alone."""
 SILENT: Final = 0.6
 """Whisper must find it this likely that nobody speaks; then it makes words up."""
-MISSING, ODD = -2.0, 0.1
-"""A word that is less likely may not be there. One may be said twice that takes longer for each letter than the others, or after which the next
-one surprises."""
+MISSING, AGAIN = -1.0, -9.0
+"""A word that is less likely than the first may not be there. One may be said twice that is likelier than the second after itself, by how it begins."""
+HEARD: Final = 1.0
+"""A word that is no more likelier twice than where nothing is heard tells nothing: "Ming" comes soon after any "Ming"."""
 NEVER: Final = -99.0
 """It stands for what was not weighed: nothing spoke for it."""
 DOUBTS_MOST: Final = 8
@@ -178,30 +179,31 @@ class EncoderDecoder:
         joined = [token for each in tokens for token in each]
         if len(joined) > self._most:
             return []
-        (whole,) = self._score(encoded, prompt, [joined])
+        told = self._tell(encoded, prompt, [joined])[0]
+        whole = told.gather(1, torch.tensor([*joined, self._end], device=self._device)[:, None])[:, 0].cpu().numpy()
         ends = np.cumsum([len(each) for each in tokens])
         likely = [float(whole[end - len(each) : end].sum()) for end, each in zip(ends, tokens, strict=True)]
         begins_s, ends_s = zip(*self._place(encoded, prompt, tokens, samples), strict=True)
-        pace = [(end_s - begin_s) / max(1, len(word)) for word, begin_s, end_s in zip(words, begins_s, ends_s, strict=True)]
-        usual = max(1e-3, float(np.median(pace)))
-        odd = [max(-after, each / usual - 1) for after, each in zip([*likely[1:], float(whole[-1])], pace, strict=True)]
+        more = [self._read(word.rstrip(MARKS) or word) for word in words]
+        begins = [end - len(each) for end, each in zip(ends, tokens, strict=True)]
+        again = [float(told[min(begin + len(each), end), each[0]]) for begin, each, end in zip(begins, more, ends, strict=True)]
         missing = list_doubted([each < MISSING for each in likely])
-        twice = [place for place in sorted(range(len(words)), key=odd.__getitem__)[-DOUBTS_MOST:] if odd[place] > ODD]
+        twice = [place for place in sorted(range(len(words)), key=again.__getitem__)[-DOUBTS_MOST:] if again[place] > AGAIN]
         other = [each for each in compare(words, wrote, spell, language) if each.kind == "wrong"][:DOUBTS_MOST]
         texts = [[*tokens[:first], *tokens[last:]] for first, last in missing]
         texts += [[*tokens[: each.first], self._read(each.heard), *tokens[each.last :]] for each in other]
         once = len(texts)
-        texts += [[*tokens[:place], self._read(words[place].rstrip(MARKS)), *tokens[place:]] for place in twice]
+        texts += [[*tokens[:place], more[place], *tokens[place:]] for place in twice]
         rows = [[token for each in text for token in each][: self._most] for text in texts]
         gains = [float(each.sum() - whole.sum()) for each in self._score(encoded, prompt, rows)]
         found = [[NEVER] * len(words) for _ in range(3)]
-        beyond = [gain - each for gain, each in zip(gains, self._expect(prompt, joined, rows[:once]), strict=False)]
+        beyond = [gain - each for gain, each in zip(gains, self._expect(prompt, joined, rows), strict=True)]
         for (first, last), gain in zip(missing, beyond, strict=False):
             found[0][first:last] = [max(each, gain) for each in found[0][first:last]]
-        for each, gain in zip(other, beyond[len(missing) :], strict=True):
+        for each, gain in zip(other, beyond[len(missing) : once], strict=True):
             found[2][each.first : each.last] = [gain] * (each.last - each.first)
-        for place, gain in zip(twice, gains[once:], strict=True):
-            found[1][place] = gain
+        for place, gain, heard in zip(twice, gains[once:], beyond[once:], strict=True):
+            found[1][place] = gain if heard > HEARD else NEVER
         return [Meant(*each) for each in zip(words, begins_s, ends_s, likely, *found, strict=True)]
 
     def _expect(self, prompt: list[int], text: Sequence[int], others: Sequence[Sequence[int]]) -> list[float]:
@@ -222,16 +224,20 @@ class EncoderDecoder:
         """Return for each text how likely each of its tokens is after those before it, and its end after all, as logarithms."""
         scores: list[NDArray[np.float32]] = []
         for first in range(0, len(texts), AT_ONCE):
-            some = [[*text, self._end] for text in texts[first : first + AT_ONCE]]
-            longest = max(map(len, some))
-            given = torch.tensor([[*prompt, *text, *[self._end] * (longest - len(text))] for text in some], device=self._device)
-            many = type(encoded)(last_hidden_state=encoded.last_hidden_state.expand(len(some), -1, -1))
-            logits = (
-                self._model(encoder_outputs=many, decoder_input_ids=given[:, :-1], use_cache=False).logits[:, len(prompt) - 1 :].float()
-            )
-            likely = logits.gather(2, given[:, len(prompt) :, None])[..., 0] - logits.logsumexp(2)
-            scores += [row[: len(text)] for row, text in zip(likely.cpu().numpy(), some, strict=True)]
+            some = texts[first : first + AT_ONCE]
+            for text, likely in zip(some, self._tell(encoded, prompt, some), strict=True):
+                asked = torch.tensor([*text, self._end], device=self._device)
+                scores.append(likely[: len(asked)].gather(1, asked[:, None])[:, 0].cpu().numpy())
         return scores
+
+    def _tell(self, encoded: Any, prompt: list[int], texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Return how likely each token there is comes after each beginning of each text, as logarithms: (texts, places, tokens)."""
+        longest = max(map(len, texts))
+        given = torch.tensor([[*prompt, *text, *[self._end] * (longest - len(text))] for text in texts], device=self._device)
+        many = type(encoded)(last_hidden_state=encoded.last_hidden_state.expand(len(texts), -1, -1))
+        logits = self._model(encoder_outputs=many, decoder_input_ids=given, use_cache=False).logits[:, len(prompt) - 1 :].float()
+        likely: torch.Tensor = logits.log_softmax(2)
+        return likely
 
     @contextmanager
     def _watching(self) -> Iterator[dict[tuple[int, str], torch.Tensor]]:
