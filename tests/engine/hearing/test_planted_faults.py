@@ -39,18 +39,39 @@ SENTENCES = (
     "A wise woman opened the window and listened to the wind.", "We sold the house in the spring and moved to the city.",
     "The doctor waited at the station with both hands in his pockets.", "I only wish that you had been here with us in the garden.",
 )  # fmt: skip
+UNSEEN = (
+    "He is not at home, so go in and wait for him.", "Julia told Martin that the bus to Dublin had already left.",
+    "The company opened 12 new offices in the spring of 1987.", "If it is up to me, we will do it on our own.",
+    "Professor Lang teaches history at the college in Oxford.", "Cut the bread into thin slices and toast them on both sides.",
+    "What do you mean by that, and who gave you the idea?", "The path goes down to a lake, then up through the forest.",
+    "My aunt Rosa keeps bees, hens and two very lazy goats.", "No one in the room could say how he had got in.",
+    "Turn right at the church and drive on for 8 miles.", "It is odd that a man of his age can run so far.",
+    "Oliver wanted to be a pilot, but his eyes were too weak.", "The price of oil fell by a third in less than a year.",
+    "We sat on the grass and ate a bag of cherries.", "Is it true that Simon and Clara are to be married in June?",
+    "All at once the door flew open and a tall stranger came in.", "The minister said that the new law would protect small farms.",
+    "She has been to Rome, to Athens and to a town in Egypt.", "Put the cup back on the shelf as soon as you are done with it.",
+    "The ship lost its mast near the coast of Norway.", "I am sure that it was you who sent me the note.",
+    "About 40 people stood in line for the only open desk.", "The dog ran after the ball, over the fence and into a pond.",
+    "Let us go to the top of the hill and look at the stars.", "Victor played the piano while Emma sang an old Irish song.",
+    "Water the plants once a week, but never when the sun is high.", "Do as he says, or it will be the end of us all.",
+    "The engineers tested the brake five times before they were content.", "By noon the snow had gone and the roads were dry again.",
+)  # fmt: skip
+"""No constant was chosen by these: what is measured on them holds for any text."""
 OLD = (
     "And feareth nothing, and the keeper of the vineyard dwelleth among the hills.", "A wise woman dwelleth among the hills, and feareth nothing.",
     "The multitude saith unto them that he shall not want bread.", "Her uncle goeth softly, and hath turned away his face.",
 )  # fmt: skip
 OTHERS = ("table", "silver", "mountain", "tomorrow", "bottle", "purple")
+OTHERS_UNSEEN = ("basket", "winter", "orange", "market", "soldier", "pencil", "gentle", "finger")
+FAULTS = ("cut", "doubled", "swapped")
 FOUND, WORDS_A_MARK = 0.95, 200
+FOUND_UNSEEN, WORDS_A_MARK_UNSEEN = 0.8, 60
 
 
-def plant(text: str, fault: str, rng: random.Random) -> str:
+def plant(text: str, fault: str, rng: random.Random, others: Sequence[str] = OTHERS) -> str:
     words = text.split()
     place = rng.randrange(1, len(words) - 1)
-    said = {"cut": [], "doubled": [words[place].rstrip(","), words[place]], "swapped": [rng.choice(OTHERS)]}[fault]
+    said = {"cut": [], "doubled": [words[place].rstrip(","), words[place]], "swapped": [rng.choice(others)]}[fault]
     return " ".join([*words[:place], *said, *words[place + 1 :]])
 
 
@@ -73,7 +94,7 @@ def test_flite(trained_whisper: Path, tmp_path: Path) -> None:
     assert sum(len(marks) for _, marks in false) <= -(-words // WORDS_A_MARK), false
     missed, tried = Counter[str](), Counter[str]()
     for voice, text in clean:
-        for fault in ("cut", "doubled", "swapped"):
+        for fault in FAULTS:
             tried[fault] += 1
             missed[fault] += not judge.mark(trained_ears.say(plant(text, fault, rng), tmp_path, voice), text)
     print(f"\nflite: {sum(tried.values())} faults, missed {dict(missed)}; {len(false)} false marks in {words} words")
@@ -84,7 +105,7 @@ def test_the_starter_voice(trained_whisper: Path, tmp_path: Path) -> None:
     judge, rng = Judge(trained_whisper), random.Random(2)
     tried = missed = marked = 0
     for number, text in enumerate(SENTENCES):
-        whole, *spoken = speak([text, *(plant(text, fault, rng) for fault in ("cut", "doubled", "swapped"))], tmp_path, number)
+        whole, *spoken = speak([text, *(plant(text, fault, rng) for fault in FAULTS)], tmp_path, number)
         if judge.mark(whole, text):
             marked += 1
             continue
@@ -92,6 +113,27 @@ def test_the_starter_voice(trained_whisper: Path, tmp_path: Path) -> None:
         missed += sum(not judge.mark(samples, text) for samples in spoken)
     print(f"\nstarter voice: {tried} faults, {missed} missed; {marked} of {len(SENTENCES)} sentences marked as they are")
     assert tried and missed <= 0.1 * tried and marked <= 1
+
+
+@pytest.mark.parametrize("voice", ["flite", "starter"])
+def test_unseen_sentences(trained_whisper: Path, tmp_path: Path, voice: str) -> None:
+    """The starter voice at times says a word once that is written twice."""
+    judge, rng = Judge(trained_whisper), random.Random(3)
+    missed, tried, false, words = Counter[str](), Counter[str](), list[tuple[str, list[Mark]]](), 0
+    for number, text in enumerate(UNSEEN):
+        texts = [text, *(plant(text, fault, rng, OTHERS_UNSEEN) for fault in FAULTS)]
+        flite = (trained_ears.say(each, tmp_path, ("slt", "rms")[number % 2]) for each in texts)
+        whole, *spoken = flite if voice == "flite" else speak(texts, tmp_path, number)
+        words += len(text.split())
+        false += [(text, marks)] if (marks := judge.mark(whole, text)) else []
+        for fault, samples in zip(FAULTS, spoken, strict=True):
+            tried[fault] += 1
+            missed[fault] += not judge.mark(samples, text)
+    print(
+        f"\n{voice}, unseen: {sum(tried.values())} faults, missed {dict(missed)}; {len(false)} sentences of {words} words marked as they are"
+    )
+    assert sum(missed.values()) <= (1 - FOUND_UNSEEN) * sum(tried.values()), missed
+    assert sum(len(marks) for _, marks in false) <= words / WORDS_A_MARK_UNSEEN, false
 
 
 def test_old_words_are_no_faults(trained_whisper: Path, tmp_path: Path) -> None:
