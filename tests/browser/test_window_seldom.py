@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.window import WAIT_MS, Contexts, Open, go, needs_chromium, shut_out, until_seen
+from tests.support.window import WAIT_MS, Contexts, Open, await_script, go, needs_chromium, shut_out, until_seen
 
 pytest_plugins = ["tests.support.window"]
 pytestmark = [pytest.mark.long, needs_chromium]
@@ -34,7 +34,7 @@ def page(request: pytest.FixtureRequest, contexts: Contexts, opened: Open) -> It
     scheme, width = request.param
     page = contexts.of({"color_scheme": scheme, "viewport": {"width": width, "height": 800}}).new_page()
     page.goto(opened.address)
-    page.wait_for_selector("#h-strip .h-doing:not(:empty)")
+    await_script(page)
     yield page
     page.close()
 
@@ -274,6 +274,7 @@ def test_a_part_soon_done_offers_no_live_listening(page: Page) -> None:
     assert page.evaluate("window.came - window.row") >= 500, "a second, but for what the two are noticed late by"
 
 
+@pytest.mark.slow
 def test_the_name_for_a_voice_is_put_away_by_escape(page: Page) -> None:
     """And stops no job."""
     go(page, "speak")
