@@ -64,6 +64,33 @@ def test_back_opens_the_tab_before_and_closes_what_is_open(page: Page) -> None:
     expect(page.locator('[data-tab-id="paint"]').first).to_have_attribute("aria-selected", "true")
 
 
+LATE = "() => { history.go = (by) => { window.arrive = () => { delete history.go; history.go(by); }; }; }"
+"""The browser is back only once a test says so."""
+
+
+def test_what_is_opened_as_a_dialog_closes_stays(page: Page) -> None:
+    """The browser is back a little later: it took back the tab that was opened meanwhile, and closed the dialog."""
+    box, speak = page.get_by_role("dialog", name="Let others speak and paint here"), page.locator('[data-tab-id="speak"]').first
+    go(page, "paint")
+    page.click("[data-h-share]")
+    expect(box.locator("[role=img] svg")).to_be_visible()
+    expect(box.locator("h2")).to_be_focused()
+    page.evaluate(LATE)
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    speak.click()
+    page.click("[data-h-share]")
+    expect(box).to_be_visible()
+    page.evaluate("arrive()")
+    page.wait_for_function("history.state.tab === 'speak' && history.state.open === 1")
+    expect(box).to_be_visible()
+    page.go_back()
+    expect(box).to_be_hidden()
+    expect(speak).to_have_attribute("aria-selected", "true")
+    page.go_back()
+    expect(page.locator('[data-tab-id="paint"]').first).to_have_attribute("aria-selected", "true")
+
+
 @pytest.mark.slow
 def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
     go(page, "paint")

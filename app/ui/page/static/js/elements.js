@@ -1,4 +1,5 @@
 // Elements of the page: made, filled, kept in step with a list.
+import { backCloses } from "./history.js";
 
 /**
  * Update a list by key: unchanged elements stay in place, so that nothing jumps and no sound is cut off; who is in one that moves stays there.
@@ -55,10 +56,6 @@ export const makeButton = (label, run, look = "") => {
 /** Take away what had the focus, once the browser has told of what has it now: a screen reader is silent if both come in one frame. @param {() => unknown} run */
 export const onceFocused = (run) => requestAnimationFrame(() => requestAnimationFrame(run));
 
-// Where the page stands in the browser's history: the tab, and how many dialogs are open.
-/** @returns {{ tab?: string, open?: number }} */
-export const past = () => history.state ?? {};
-
 // What a dialog shuts out says nothing meanwhile, nor as it comes back: a screen reader takes that for news, and told the last result once more.
 const BACK_MS = 1000;
 /** @param {HTMLDialogElement} dialog */
@@ -68,19 +65,12 @@ const hush = (dialog) => {
   dialog.addEventListener("close", () => setTimeout(() => regions.forEach((each) => (each.ariaLive = null)), BACK_MS), { once: true });
 };
 
-// Open a dialog. The browser's Back closes it, too: it has a place in the history while it is open.
+// Open a dialog; the browser's Back closes it, too.
 /** @param {HTMLDialogElement} dialog */
 export const open = (dialog) => {
-  const place = (past().open ?? 0) + 1;
-  const back = () => (past().open ?? 0) < place && dialog.close();
-  dialog.addEventListener("close", () => {
-    window.removeEventListener("popstate", back);
-    if (past().open === place) history.back();
-  }, { once: true });
   hush(dialog);
   dialog.showModal();
-  history.pushState({ ...past(), open: place }, "");
-  window.addEventListener("popstate", back);
+  backCloses(dialog);
 };
 
 // Show a dialog until it is closed.

@@ -35,9 +35,9 @@ function share() {
 
 /** @returns {HTMLDialogElement} */
 function made() {
-  const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title" aria-describedby="h-sharing-why"><h2 id="h-sharing-title"></h2><p class="h-soft h-why" id="h-sharing-why"></p>
+  const dialog = el(`<dialog class="h-sharing" aria-labelledby="h-sharing-title" aria-describedby="h-sharing-why"><h2 id="h-sharing-title" tabindex="-1" autofocus></h2><p class="h-soft h-why" id="h-sharing-why"></p>
     <p class="h-trouble" role="alert" hidden></p>
-    <div class="h-begin"><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
+    <div class="h-begin" hidden><fieldset><legend></legend></fieldset><label><span></span> <select></select></label> <button type="button" class="h-primary"></button></div>
     <div class="h-running" hidden><p class="h-left h-soft"></p><p class="h-trouble h-lost" role="alert" hidden></p><div class="h-link"><div><div class="h-qr" role="img"></div><p class="h-soft h-scan"></p></div><div>
       <p><b></b><br><code class="h-address"></code> <button type="button" class="h-chip" data-copy="address"></button></p>
       <p class="h-secret"><b></b><br><code></code> <button type="button" class="h-chip" data-copy="password"></button><br><span class="h-soft"></span></p><p class="h-soft h-advice"></p></div></div>
@@ -120,6 +120,7 @@ function draw(view) {
   password = view.open ? (view.password ?? password) : "";
   part(".h-begin").hidden = view.open;
   part(".h-running").hidden = !view.open;
+  if (!document.activeElement?.checkVisibility()) part("h2").focus(); // what had the focus is hidden by now
   const select = part("select");
   if (!view.open && !select.options.length) {
     for (const hours of view.hours ?? []) select.append(new Option(time(3600 * hours), String(hours)));

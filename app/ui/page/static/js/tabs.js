@@ -1,6 +1,7 @@
 // The tabs by keyboard, as ARIA has them: Tab reaches the open one, and arrows, Home and End open the others. The browser's Back opens the one before.
-import { onPage, past } from "./elements.js";
+import { onPage } from "./elements.js";
 import { area, tabInView } from "./hearth.js";
+import { backReturns, onReturn } from "./history.js";
 
 const TABS = '#h-rooms > .tab-wrapper [role="tablist"] > button[role="tab"]';
 const /** @type {Record<string, (at: number, all: number) => number>} */ NEXT = { ArrowLeft: (at, all) => (at + all - 1) % all, ArrowRight: (at, all) => (at + 1) % all, Home: () => 0, End: (_, all) => all - 1 };
@@ -28,11 +29,9 @@ onPage("click", ({ target }) => target.closest?.(TABS) && setTimeout(reach)); //
 
 onPage("click", ({ target }) => {
   const from = tabInView(), to = target.closest?.(TABS)?.dataset.tabId;
-  if (!from || !to || from === to || past().tab === to) return;
-  if (!past().tab) history.replaceState({ ...past(), tab: from }, "");
-  history.pushState({ tab: to }, "");
+  if (from && to && from !== to) backReturns(from, to);
 }, true);
-window.addEventListener("popstate", () => past().tab && past().tab !== tabInView() && openTab(past().tab));
+onReturn((tab) => tab !== tabInView() && openTab(tab));
 
 onPage("keydown", (event) => {
   const { key, target } = event;
