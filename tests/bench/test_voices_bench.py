@@ -25,6 +25,8 @@ def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         "1",
         "--dtype",
         "float32",
+        "--dtype",
+        "bfloat16",
         "--quantised",
         "int8",
         "--model",
@@ -38,6 +40,9 @@ def test_each_way_in_turn(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         "plain generate() again, float32",
         "Hearth, float32",
         "Hearth, int8",
+        "plain generate(), bfloat16",  # begun once those before it were shown
+        "plain generate() again, bfloat16",
+        "Hearth, bfloat16",
     ]
     for row in rows:
         assert 0 < row["first_s"] <= 4 * row["seconds"] and row["cpu_s"] > 0 and row["beside_plain"] > 0 and row["peak_bytes"] > 10_000_000
