@@ -94,15 +94,10 @@ def _join_cues(lines: list[str]) -> str:
 def _read_markdown(lines: list[str]) -> list[Line]:
     found: list[Line] = []
     texts: list[str] = []
-    fence = ""
-    """A block of code goes on up to this mark; what begins its lines is no quote's."""
-    for line in [*lines, "# "]:
+    code = _find_code(lines)
+    for place, line in enumerate([*lines, "# "]):
+        fence = code.get(place, "")
         heading = _HEADING.match(line) if not fence.startswith("`") else None  # ~~~ alone may part scenes
-        mark = _FENCE.fullmatch(line)
-        if mark is not None and not fence:
-            fence = mark[1]
-        elif mark is not None and mark[1].startswith(fence) and not mark[2].strip():
-            fence = ""
         if heading or line == "# ":
             found.append(Line("\n".join(texts).strip()))
             texts = []
@@ -111,6 +106,24 @@ def _read_markdown(lines: list[str]) -> list[Line]:
         else:
             texts.append(_without_marks(line if fence else _without_quote(line)))
     return [line for line in found if line.text]
+
+
+def _find_code(lines: list[str]) -> dict[int, str]:
+    """Return the lines of blocks of code, each with the mark of its block; what begins them is no quote's. A block that nothing ends, or only the end
+    of another one that begins after it, is none, nor is one of Markdown, as which assistants write a whole text."""
+    found = dict[int, str]()
+    fence, begun = "", 0
+    for place, line in enumerate(lines):
+        mark = _FENCE.fullmatch(line)
+        if mark is None or not mark[1].startswith(fence):
+            continue
+        language = mark[2].strip().lower()
+        if fence and not language:
+            found |= dict.fromkeys(range(begun, place + 1), fence)
+            fence = ""
+        elif language not in ("markdown", "md"):
+            fence, begun = mark[1], place
+    return found
 
 
 def _without_quote(line: str) -> str:

@@ -151,6 +151,15 @@ def test_a_comment_within_code_begins_no_chapter(tmp_path: Path) -> None:
     assert len(read(tmp_path, "# One\n\nDay.\n\n~~~\n\nNight.\n\n# Two\n\nEnd.").chapters) == 2, "it parts scenes"
 
 
+@pytest.mark.parametrize("begun", ["```", "```markdown", "``` MD"])
+def test_a_block_that_nothing_ends_or_of_markdown_hides_no_chapter(begun: str, tmp_path: Path) -> None:
+    """All that came after it was one chapter, whose headings were spoken with their marks."""
+    ended = "" if begun == "```" else "\n```"
+    words = f"{begun}\n# One\n\n> Day.\n\n```sh\n# install\n```\n\n# Two\n\nEnd.{ended}"
+    chapters = read(tmp_path, words).chapters
+    assert [each.title for each in chapters if each.title] == ["One", "Two"]
+
+
 def test_a_plain_text_is_cut_where_a_line_says_so(tmp_path: Path) -> None:
     assert [(each.title, each.text) for each in read(tmp_path, PLAIN).chapters] == [
         ("", "My book"),
