@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import zlib
 from collections.abc import Sequence
@@ -58,6 +59,8 @@ from app.engine.speech.text.written_out import say_out
 from app.ui.state.hearing_desk import HearingDesk, name_store, require_recogniser
 
 BOOKS: Final = (".epub", ".docx", ".pdf", ".md", ".markdown", ".txt", ".srt", ".vtt")
+_BEGINS: Final = re.compile(r"(?:~|\.{0,2}|[A-Za-z]:)[/\\]\S")
+"""A path begins so; "24/7" and "and/or" are words."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -237,10 +240,12 @@ def read_script(given: str | None, file: Path | None) -> str:
 
 
 def find_book(given: str | None, file: Path | None) -> Path | None:
-    """Return the file to read: the one that is named as such, or a book named in place of a script."""
+    """Return the file to read: the one that is named as such, or a book named in place of a script. What looks like a path in two
+    ways of three is no script, whether there is such a file or not."""
     if given is None or given == "-":
         return None if file == STDIN else file
-    return Path(given) if given.lower().endswith(BOOKS) and is_file(Path(given)) else None
+    begins, is_one, ends = _BEGINS.match(given) is not None, given.split() == [given], given.lower().endswith(BOOKS)
+    return Path(given) if begins + is_one + ends > 1 or (ends and is_file(Path(given))) else None
 
 
 def open_book(path: Path) -> Book:

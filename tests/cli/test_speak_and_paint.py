@@ -122,6 +122,20 @@ def test_a_book_is_read_with_all_its_chapters(tmp_path: Path) -> None:
         read_script(None, tmp_path / "none.epub")
 
 
+@pytest.mark.parametrize(
+    "given", ["/nowhere", "./no.odt", "..\\no.odt", "~/no.txt", r"C:\no\where.rtf", "/no such/book.txt", "chapters/one.MD", "nowhere.epub"]
+)
+def test_a_file_that_is_not_there_is_not_spoken_by_its_name(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Trouble, match=rf"^{re.escape(str(Path(given)))} cannot be opened .* Check its name\.$"):
+        read_script(given, None)
+
+
+@pytest.mark.parametrize("words", ["24/7", "and/or", "/", "Hello.", "Read /etc/fstab", "Open notes.txt", "10:30/11:00", "A:B"])
+def test_words_with_a_slash_are_a_script(words: str) -> None:
+    assert read_script(words, None) == words
+
+
 PLAY = "Anna: Where were you?\nBen: At home.\nAnna: All night?"
 
 
