@@ -94,7 +94,12 @@ def _read_note(folder: Path) -> Note | None:
 
 def _put_back(note: Note) -> None:
     changes = [each for each in _list_changes(note.before, note.after) if each.name not in note.mine]
-    broken = [each for each in changes if _is_gits(each)]
+    compared = git(
+        "diff", "-z", "--name-only", "--no-renames", note.before
+    )  # all at once: Windows takes a while to start a git for each of a thousand
+    compared.check_returncode()
+    touched = {*compared.stdout.split("\0")}
+    broken = [each for each in changes if (each.name in touched or not _is_there(each.blob)) and _is_gits(each)]
     _unlock([slots.TOP / each.name for each in broken])
     for each in broken:
         if not _is_there(each.blob):

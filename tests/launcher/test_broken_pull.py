@@ -92,7 +92,7 @@ def test_what_is_whole_is_left_as_it_is(clone: Clone) -> None:
 
 
 @needs_groups
-@pytest.mark.parametrize("how", ["KILL", *(pytest.param(each, marks=pytest.mark.slow) for each in ("TERM",))])
+@pytest.mark.parametrize("how", ["KILL", pytest.param("TERM", marks=pytest.mark.slow)])
 def test_half_of_each_becomes_the_older_one_again(how: str, clone: Clone) -> None:
     """A file that is new kept all others from being mended. Where git could hear the signal it had removed its lock, and nothing was mended."""
     clone.pull_killed(how)
@@ -255,6 +255,7 @@ def test_what_git_refuses_is_left_as_it_is_and_said_in_english(
     """Where the owner's git speaks another language no reason was found in what it said, and its last words were shown."""
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("LANGUAGE", "de")
+    monkeypatch.setattr(broken_pull, "_read_blob", lambda _: pytest.fail("a git is started for each file of the update"))
     why, before = refuse(clone), clone.look()
     done = broken_pull.pull(clone.made)
     assert done.returncode and update.find_reason(done.stderr) == why
