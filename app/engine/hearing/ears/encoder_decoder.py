@@ -236,7 +236,9 @@ class EncoderDecoder:
         given = torch.tensor([[*prompt, *text, *[self._end] * (longest - len(text))] for text in texts], device=self._device)
         many = type(encoded)(last_hidden_state=encoded.last_hidden_state.expand(len(texts), -1, -1))
         logits = self._model(encoder_outputs=many, decoder_input_ids=given, use_cache=False).logits[:, len(prompt) - 1 :].float()
-        likely: torch.Tensor = logits.sub_(logits.logsumexp(2, keepdim=True))  # not a second time as much
+        likely: torch.Tensor = logits
+        for text in likely:  # one by one: their sum takes as much memory again
+            text.sub_(text.logsumexp(1, keepdim=True))
         return likely
 
     @contextmanager
