@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.ui.state.asked import replay
 
-PACED: Final = ("/v1/audio/", "/v1/images/", "/sdapi/v1/txt2img", "/sdapi/v1/img2img", "/gradio_api/queue/join", "/gradio_api/call/")
-"""The paths of what queues a job begin so."""
+PACED: Final = ("/v1/audio/speech", "/v1/images/", "/sdapi/v1/txt2img", "/sdapi/v1/img2img", "/gradio_api/queue/join", "/gradio_api/call/")
+"""The paths of what queues a job begin so. What is to be heard queues none, and may be too large to hold."""
 AT_ONCE: Final = 4
 """So many calls are worked on at once: each takes the server about 5 ms, for which the page waits."""
 _release: ContextVar[Callable[[], None] | None] = ContextVar("release", default=None)

@@ -179,3 +179,37 @@ def test_a_burst_of_any_of_them_takes_turns(path: str) -> None:
 
     asyncio.run(burst())
     assert most == pacing.AT_ONCE
+
+
+def test_what_is_to_be_heard_takes_no_turn_and_is_not_held() -> None:
+    """The whole recording was in memory, and four that were being heard kept everybody else's jobs from the queue until their end."""
+    read: list[str] = []
+
+    async def burst() -> None:
+        over, within = asyncio.Event(), list[str]()
+
+        async def hear_or_begin(scope: Scope, receive: Receive, send: Send) -> None:
+            within.append(scope["path"])
+            if scope["path"] == "/v1/audio/transcriptions":
+                await over.wait()
+
+        async def call(path: str) -> None:
+            async def receive() -> dict[str, object]:
+                read.append(path)
+                return {"type": "http.request", "body": b""}
+
+            async def send(message: object) -> None:
+                raise AssertionError(message)
+
+            await paced({"type": "http", "method": "POST", "path": path}, receive, send)
+
+        paced = pacing.Pacing(hear_or_begin)
+        heard = [asyncio.ensure_future(call("/v1/audio/transcriptions")) for _ in range(pacing.AT_ONCE)]
+        while len(within) < pacing.AT_ONCE:
+            await asyncio.sleep(0)
+        await asyncio.wait_for(call("/v1/audio/speech"), WAIT_S)
+        over.set()
+        await asyncio.gather(*heard)
+
+    asyncio.run(burst())
+    assert read == ["/v1/audio/speech"]
