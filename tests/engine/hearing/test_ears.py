@@ -176,6 +176,18 @@ def test_damaged_files_are_heard_again(damage: str, tmp_path: Path) -> None:
     assert heard.find(tmp_path / "one") is None
 
 
+def test_of_many_doubted_words_the_least_likely_are_weighed() -> None:
+    """The first eight were: a word that was cut behind them was never missed."""
+    from app.engine.hearing.ears.encoder_decoder import list_doubted
+
+    assert list_doubted([-1.5] * 8 + [-0.1] * 30 + [-12.0, -14.0, -0.2]) == [
+        *((place, place + 1) for place in range(6)),
+        (38, 39),
+        (39, 40),
+    ]
+    assert list_doubted([-0.1, -12.0, -14.0, -0.2]) == [(1, 2), (2, 3), (1, 3)], "together, too"
+
+
 def test_the_languages_are_those_that_whisper_names() -> None:
     known = tokenization_whisper.LANGUAGES
     assert dict(LANGUAGES) == {code: name for code, name in known.items() if code != "yue"}, "only its third large one hears Cantonese"

@@ -187,7 +187,7 @@ class EncoderDecoder:
         more = [self._read(word.rstrip(MARKS) or word) for word in words]
         begins = [end - len(each) for end, each in zip(ends, tokens, strict=True)]
         again = [float(told[min(begin + len(each), end), each[0]]) for begin, each, end in zip(begins, more, ends, strict=True)]
-        missing = list_doubted([each < MISSING for each in likely])
+        missing = list_doubted(likely)
         twice = [place for place in sorted(range(len(words)), key=again.__getitem__)[-DOUBTS_MOST:] if again[place] > AGAIN]
         other = [each for each in compare(words, wrote, spell, language) if each.kind == "wrong"][:DOUBTS_MOST]
         texts = [[*tokens[:first], *tokens[last:]] for first, last in missing]
@@ -272,9 +272,11 @@ class EncoderDecoder:
         return np.stack(made)
 
 
-def list_doubted(doubts: Sequence[bool]) -> list[tuple[int, int]]:
-    """List the words that may be missing, each by itself, and rows of several as a whole; not too many of a text that is another altogether."""
-    rows = [*_group(doubts)]
+def list_doubted(likely: Sequence[float]) -> list[tuple[int, int]]:
+    """List the words that may be missing, each by itself, and rows of several as a whole; of many, as in a text that is another altogether, those that
+    are least likely."""
+    least = sorted(range(len(likely)), key=likely.__getitem__)[:DOUBTS_MOST]
+    rows = [*_group([place in least and each < MISSING for place, each in enumerate(likely)])]
     alone = [(place, place + 1) for first, last in rows for place in range(first, last)]
     return [*alone, *(row for row in rows if row[1] - row[0] > 1)][:DOUBTS_MOST]
 
