@@ -195,9 +195,10 @@ _ENDED: Final = re.compile(
 """Ends a sentence, not a short form."""
 _LISTED: Final = re.compile(
     r"[-*\u2022\u2013] ?\d.*|(?<![^\n]\n)(?:\w+ )?[A-ZÄÖÜ]\w*|"
-    r"\d\S*(?: \d\S*)?(?: \w{1,3}\.?)?(?: [a-zäöüß]+e[mnrs]?){0,2}(?: \w+)? [A-ZÄÖÜ]\w*(?:, \w+|,? \([^()]*\))?"
+    r"\d\S*(?: \d\S*)?(?: (?:\w{1,3}\.?|[A-ZÄÖÜ]\w+(?= [a-zäöüß]+e[rs]? [A-ZÄÖÜ])))?(?: [a-zäöüß]+e[mnrs]?){0,2}(?: \w+)? [A-ZÄÖÜ]\w*"
+    r"(?:, \w+|,? \([^()]*\))?"
 )
-"""Such a line has no end, and what is below begins: an ingredient, and what they are for."""
+"""Such a line has no end, and what is below begins: an ingredient, and what they are for. Behind a long measure as "Dose" stands no verb ("tranken")."""
 _HALF: Final = re.compile(
     r"(?<![\w./])(?<!\d )(?:\b(?:(?P<before>(?:aus|bei|binnen|in|mit|nach|seit|von|vor|zu)(?: (?:etwa|rund|knapp|circa|ca\.|gut|fast|kaum|genau|ungefähr))?)|"
     rf"(?P<article>d(?:er|ie|as|e[mns])|[ai]m|[vz]om|zu[mr]|beim|{OWN}(?:e[mnrs]?)?|(?:dies|jed|welch)e[mnrs]?|"

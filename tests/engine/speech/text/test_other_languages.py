@@ -75,6 +75,8 @@ def test_numbers(language: str) -> None:
         ("de", "ein 1/4 Min. später, ein 1/4 min. Dann", "ein Viertel Minute später, ein Viertel Minute. Dann"),
         ("de", "3 Männer tranken\n1/2 Liter Milch", "drei Männer tranken einen halben Liter Milch"),
         ("de", "100 g weiche Butter\n1/2 Liter Milch", "einhundert Gramm weiche Butter ein halber Liter Milch"),
+        ("de", "2 Dosen gehackte Tomaten\n1/2 Liter Milch", "zwei Dosen gehackte Tomaten ein halber Liter Milch"),
+        ("de", "3 Leute kauften Brot\n1/2 Liter Milch", "drei Leute kauften Brot einen halben Liter Milch"),
         ("de", "- 3 EL Öl, kalt\n- 1/2 Liter Milch", "- drei EL Öl, kalt - ein halber Liter Milch"),
         ("de", "4 große Eier (Größe M)\n1/2 Liter Milch", "vier große Eier (Größe M) ein halber Liter Milch"),
         ("de", "2 Kinder tranken Saft und Peter\n1/2 Liter Milch", "zwei Kinder tranken Saft und Peter einen halben Liter Milch"),
