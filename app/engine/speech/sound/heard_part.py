@@ -20,6 +20,8 @@ KNOWN_S: Final = 1.0
 """So much of a voice tells how loud it is; its first moment may be quiet."""
 RISE: Final = 10 ** (1 / 20)
 """A voice becomes louder by so much at most from one of its parts to the next."""
+FROM_NOISE: Final = 10 ** (join_sound.APART_DB / 2 / 20)
+"""Only a voice that was heard as noise, as one before it shouted, has become so much louder."""
 RAMP_S: Final = 0.2
 """A voice becomes quieter over as long, where it was being heard."""
 
@@ -71,19 +73,21 @@ def choose_gains(
 ) -> dict[int, float]:
     """Add the gain of this segment's voice, by all that is known so far, to those with which voices were heard; none at all where too little is known
     of it. Heard voices become quieter where they turn out to be louder than they began, or for a peak, as in the joined file, but not because another
-    one shouts, so that only beside that they count as noise. Louder they become again a little where the segment `begins`: as it is heard from its
-    begin."""
+    one shouts, so that only beside that they count as noise. Louder they become again where the segment `begins`, as it is heard from its begin: a
+    little, but at once where they were heard as noise."""
     own_s = sum(loudness.seconds for each, loudness in known if each.voice == segment.voice)
     if segment.voice not in heard and wanted_lufs is not None and not done and own_s < KNOWN_S:
         return {}
     chosen = join_sound.choose_gains(known, wanted_lufs)
     usual = {voice: statistics.median_low(_list_levels(known, voice)) for voice in chosen}
     drowned = join_sound.find_noise(join_sound.find_levels(known)) - join_sound.find_noise(usual)
-    rises = {segment.voice: RISE} if begins else {}
-    changed = {
-        voice: gain if voice in drowned else min(gain * rises.get(voice, 1.0), chosen.get(voice, gain)) for voice, gain in heard.items()
-    }
+    most = {**heard, segment.voice: _raise(heard.get(segment.voice, 0.0), chosen[segment.voice])} if begins else heard
+    changed = {voice: gain if voice in drowned else min(most[voice], chosen.get(voice, gain)) for voice, gain in heard.items()}
     return {segment.voice: chosen[segment.voice], **changed}
+
+
+def _raise(gain: float, chosen: float) -> float:
+    return chosen if chosen > gain * FROM_NOISE else gain * RISE
 
 
 def _list_levels(known: Sequence[tuple[Segment, Loudness]], voice: int) -> list[float]:

@@ -154,6 +154,18 @@ def test_a_voice_that_was_heard_becomes_no_quieter_for_one_that_shouts() -> None
     assert hear(known) == pytest.approx(join_sound.choose_gains(known, -18.0), rel=0.01)
 
 
+def test_a_voice_that_was_heard_as_noise_has_its_own_gain_with_its_next_part() -> None:
+    """A shout came before it, and it rose by a decibel with each of its parts."""
+    known = [say_at(1, -8), say_at(2, -37)]
+    gains = hear(known)
+    assert gains[2] == pytest.approx(gains[1]), "beside the shout alone it is noise"
+    known += [*[say_at(1, -20)] * 20, say_at(2, -37)]
+    usual = join_sound.choose_gains(known, -18.0)[2]
+    assert usual > 20 * gains[2]
+    assert choose_gains(gains, known, known[-1][0], True, -18.0, begins=False)[2] == gains[2], "within a part it grows no louder"
+    assert choose_gains(gains, known, known[-1][0], True, -18.0)[2] == pytest.approx(usual)
+
+
 def test_noise_that_comes_first_is_as_quiet_as_joined_later() -> None:
     """It stayed 40 decibels too loud for the rest of the script."""
     known = [say_at(1, -60), say_at(2, -20)] * 3
