@@ -214,6 +214,10 @@ class Locked(OSError):
     """A file of an archive asks for a password."""
 
 
+class TooLarge(OSError):
+    """A file unpacks to more than one of its kind has, or takes more to read."""
+
+
 class Archive:
     """A zip archive of somebody else's: its names are no paths on the disk, and no more is read than was allowed."""
 
@@ -248,7 +252,7 @@ class Archive:
         except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, RuntimeError) as fault:
             raise OSError(f"{name}: {fault}") from fault
         if left < 0:
-            raise OSError(f"{name} is too long")
+            raise TooLarge(f"{name} is too long")
 
 
 @contextmanager
@@ -264,7 +268,7 @@ def open_archive(file: IO[bytes], most_bytes: int) -> Iterator[Archive]:
         if len(tail) - at >= _END.size:
             _, here, entries, listed, _ = _END.unpack_from(tail, at)
             if max(here, entries) > ENTRIES_MOST or listed > LISTED_MOST_BYTES:
-                raise OSError("too many files are in it")
+                raise TooLarge("too many files are in it")
         at = tail.find(_END_SIGN, at + 1)
     file.seek(0)
     try:

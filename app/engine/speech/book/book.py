@@ -18,6 +18,10 @@ TITLE_MOST: Final = 120
 """A longer title is cut to so many letters."""
 
 
+class WithoutWords(Exception):
+    """Nothing in a book can be spoken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chapter:
     title: str
@@ -66,11 +70,7 @@ def finish_book(book: Book, chapters: Iterable[Chapter]) -> Book:
             title = f"{chapter.title[:TITLE_MOST]} ({number})" if number > 1 and chapter.title else chapter.title
             kept.append(Chapter(_in_one_line(title), piece))
     if not kept:
-        raise BadRequest(
-            say_to_all(
-                "book.empty", "No words to speak are in it. Scanned pages are pictures: a program that reads them has to come first."
-            )
-        )
+        raise WithoutWords
     return replace(
         book,
         chapters=tuple(kept),

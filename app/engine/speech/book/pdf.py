@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 import psutil
 
 from app.base.extras import install_command
-from app.base.foreign_formats import Locked
+from app.base.foreign_formats import Locked, TooLarge
 from app.base.sentence import say, say_to_all
 from app.base.trouble import BadRequest
 from app.engine.speech.book.book import Book
@@ -46,7 +46,7 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
                 advice=say("owner.pdf", "Or add it (0.4 MB) on the Machine tab, or by: {command}", command=install_command("pdf")),
             )
         )
-    found = _take_apart(file, name)
+    found = _take_apart(file)
     if found.get("locked"):
         raise Locked(name)
     if "fault" in found:
@@ -67,11 +67,11 @@ def read_pdf(file: IO[bytes], name: str) -> Book:
     return cut_at_headings(flow(pages, [Entry(*each) for each in found["contents"]]), Book((), title, found["author"], note=note))
 
 
-def _take_apart(file: IO[bytes], name: str) -> dict[str, Any]:
+def _take_apart(file: IO[bytes]) -> dict[str, Any]:
     """Return what the process tells of a file; end it where it takes more than a book does."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
         if file.seek(0, 2) > FILE_MOST_BYTES:
-            raise _too_much(name)
+            raise TooLarge
         file.seek(0)
         shutil.copyfileobj(file, given)
         given.seek(0)
@@ -84,11 +84,11 @@ def _take_apart(file: IO[bytes], name: str) -> dict[str, Any]:
                 while process.poll() is None:
                     time.sleep(LOOK_S)
                     if _takes_too_much(process.pid):
-                        raise _too_much(name)
+                        raise TooLarge
             finally:
                 process.kill()
         if told.seek(0, 2) > ANSWER_MOST_BYTES:
-            raise _too_much(name)
+            raise TooLarge
         told.seek(0)
         try:
             found: dict[str, Any] = json.load(told)
@@ -103,13 +103,3 @@ def _takes_too_much(process: int) -> bool:
         worked = known.cpu_times()
         return known.memory_info().rss > MEMORY_MOST_BYTES or worked.user + worked.system > SECONDS_MOST
     return False
-
-
-def _too_much(name: str) -> BadRequest:
-    return BadRequest(
-        say_to_all(
-            "book.heavy",
-            "{name} takes more memory or time to read than a book does. Save it as EPUB, DOCX or text in the program that made it.",
-            name=name,
-        )
-    )

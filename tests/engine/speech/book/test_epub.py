@@ -121,7 +121,7 @@ def test_hidden_fonts_lock_nothing(tmp_path: Path) -> None:
 
 
 def test_pictures_alone_are_no_words(tmp_path: Path) -> None:
-    with pytest.raises(BadRequest, match="Scanned pages"):
+    with pytest.raises(BadRequest, match="its pages are pictures"):
         read_book(save_epub(tmp_path / "x", {"one.xhtml": "<img src='1.png'/>"}, None), "x")
 
 

@@ -60,7 +60,7 @@ def test_a_declared_encoding_is_one_that_books_have() -> None:
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     path = save_epub(tmp_path / "x", {"one.xhtml": "<p>" + "a" * 30_000_000 + "</p>"}, None)
     assert path.stat().st_size < 100_000
-    with pytest.raises(BadRequest, match="too long"):
+    with pytest.raises(BadRequest, match="takes more memory or time to read than a book"):
         read_book(path, "x")
 
 
@@ -71,7 +71,7 @@ def test_many_pages_that_are_small_while_packed_are_not_unpacked(tmp_path: Path)
         archive.writestr("OEBPS/content.opf", package([f"{each}.xhtml" for each in range(12)], ""))
         for each in range(12):
             archive.writestr(f"OEBPS/{each}.xhtml", body)
-    with pytest.raises(BadRequest, match="too long"):
+    with pytest.raises(BadRequest, match="takes more memory or time to read than a book"):
         read_book(tmp_path / "x", "x")
 
 
@@ -123,3 +123,15 @@ def test_damage_anywhere_ends_in_a_sentence_or_a_book(tmp_path: Path) -> None:
             except BadRequest:
                 told += 1
     assert told > 30
+
+
+def test_what_is_no_book_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    without = save_epub(tmp_path / "without", {}, None)
+    whole = save_epub(tmp_path / "whole", {"one.xhtml": "<p>It rained.</p>"}, None).read_bytes()
+    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
+    for path in (tmp_path / "empty", without):
+        with pytest.raises(BadRequest, match=r"No words to speak are in x\.epub: it is empty.*Choose another file"):
+            read_book(path, "x.epub")
+    with pytest.raises(BadRequest, match=r"x\.epub is damaged.*Get the file once more"):
+        read_book(tmp_path / "cut", "x.epub")

@@ -329,7 +329,7 @@ def test_what_is_no_book_is_refused_with_a_reason(name: str, tmp_path: Path) -> 
         match = "locked with a password"
     elif name == "scanned":
         save_pdf(path, [[], []])
-        match = "Scanned pages are pictures"
+        match = "its pages are pictures"
     data = {"broken": b"%PDF-1.7\n" + b"\xff\x00" * 3000, "cut": path.read_bytes()[:700], "empty": b"%PDF"}.get(name, path.read_bytes())
     with pytest.raises(BadRequest, match=match):
         damage(path, data)
