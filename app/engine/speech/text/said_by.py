@@ -44,6 +44,8 @@ BLANK_MOST: Final = 3
 """So many empty lines may stand within what goes on over several paragraphs."""
 LEAST: Final = 2
 """Fewer quotes with somebody's name are no dialogue."""
+SLIPS: Final = 0.02
+"""So many of somebody's quotes may follow another one of the same person's in a paragraph of its own, under another name."""
 
 
 @dataclass(slots=True)
@@ -73,24 +75,57 @@ def guess_speakers(text: str) -> list[Edit]:
 def count_quotes(texts: Iterable[str]) -> tuple[dict[str, int], dict[str, str]]:
     """Count how many quotes each name has in a book, the one with the most first; a name with fewer than a dialogue needs is left out. And return which
     full names short ones stand for there: those that are left out tell of that, too."""
-    called = Counter(each.name for text in texts for each in find_quotes(text, same={}) if each.name != NARRATOR)
-    said, same = Counter[str](), find_same(called)
+    called, answers = Counter[str](), Counter[frozenset[str]]()
+    for text in texts:
+        if not find_tags(text):
+            lines = text.split("\n")
+            speeches = _name_speeches(text, lines, ())
+            called.update(each.name for each in chain(*speeches) if each.name)
+            answers.update(_list_answers(lines, speeches))
+    said, same = Counter[str](), find_same(called, _find_apart(called, answers))
     for name, count in called.items():
         said[same.get(name, name)] += count
     return {name: count for name, count in said.most_common() if count >= LEAST}, same
 
 
-def find_same(names: Iterable[str]) -> dict[str, str]:
+def find_same(names: Iterable[str], apart: Collection[frozenset[str]] = ()) -> dict[str, str]:
     """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends, but for what follows a particle.
-    Whose name Mary Anne is where Mary and Anne speak, too, nobody knows."""
+    Whose name Mary Anne is where Mary and Anne speak, too, nobody knows; but Amara Nwosu is Amara where Nwosu is Dr. Nwosu. `apart`: these are two."""
     names, longer = {*names}, defaultdict[str, set[str]](set)
-    for name in names:
-        words = split_name(name)
-        halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)) if words[at - 1] not in PARTICLES]
-        for short in chain(*halves) if not any(names >= {*each} for each in halves) else ():
-            longer[short].add(name)
-    longest = {short: [full for full in fulls if full not in longer] for short, fulls in longer.items()}
-    return {short: fulls[0] for short, fulls in longest.items() if len(fulls) == 1}
+    halves = {name: [*_cut(name)] for name in names}
+    surnames = {last for each in halves.values() for first, last in each if first not in names}
+    for name, cuts in halves.items():
+        if not any(names >= {*each} and each[1] not in surnames for each in cuts):
+            for short in chain(*cuts):
+                longer[short] |= {name} if {short, name} not in apart else set()
+    same = dict[str, str]()
+    for short in sorted(longer, key=lambda each: -len(split_name(each))):
+        by_surname = {full for full in longer[short] if all(first not in names for first, last in halves[full] if last == short)}
+        for some in (longer[short], by_surname):
+            fulls = {same.get(full, full) for full in some}
+            if len(fulls) == 1:
+                (same[short],) = fulls
+    return same
+
+
+def _cut(name: str) -> Iterator[tuple[str, str]]:
+    words = split_name(name)
+    return ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words)) if words[at - 1] not in PARTICLES)
+
+
+def _list_answers(lines: list[str], speeches: list[list[_Speech]]) -> Iterator[frozenset[str]]:
+    """Yield the names of two paragraphs that follow each other: whoever speaks in the second answers the first."""
+    last: _Speech | None = None
+    for line, said in zip(lines, speeches, strict=True):
+        if line.strip():
+            if said and last is not None and last.name and said[0].name and not last.goes_on:
+                yield frozenset((last.name, said[0].name))
+            last = said[-1] if said else None
+
+
+def _find_apart(called: Mapping[str, int], answers: Mapping[frozenset[str], int]) -> set[frozenset[str]]:
+    """Return the pairs of names that answer each other: nobody does so to himself, but for a slip."""
+    return {pair for pair, count in answers.items() if len(pair) == 2 and count >= max(LEAST, SLIPS * min(called[each] for each in pair))}
 
 
 def find_quotes(
@@ -102,8 +137,9 @@ def find_quotes(
         return []
     lines = text.split("\n")
     speeches = _name_speeches(text, lines, known)
-    called = {each.name for line in speeches for each in line if each.name}
-    same = find_same(called) if same is None else same
+    called = Counter(each.name for each in chain(*speeches) if each.name)
+    if same is None:
+        same = find_same(called, _find_apart(called, Counter(_list_answers(lines, speeches))))
     tagged = {same.get(name, name).casefold() for name in (called if among is None else among)}
     found: list[Edit] = []
     begin, narrates = 0, True

@@ -96,6 +96,28 @@ def test_a_short_name_is_the_only_full_one_that_it_begins_or_ends() -> None:
     assert count_quotes(both)[0] == {"Mr. Voss": 2, "Mrs. Voss": 2, "Voss": 2}, "who knows which of them"
 
 
+def test_a_daughter_is_not_two_because_her_fathers_surname_is_hers() -> None:
+    """Amara and Amara Nwosu had a voice each, where Nwosu alone was said of Dr. Nwosu once."""
+    names = ["Amara", "Dr. Nwosu", "Amara Nwosu", "Nwosu", "Amara"]
+    counts, same = count_quotes(f"“No,” said {name}." for name in names)
+    assert counts == {"Amara Nwosu": 3, "Dr. Nwosu": 2}
+    assert same["Amara"] == "Amara Nwosu" and same["Nwosu"] == "Dr. Nwosu"
+    assert find_same(["Ada", "Ada Okonkwo", "Okonkwo", "Dr. Ada Okonkwo"])["Ada"] == "Dr. Ada Okonkwo"
+
+
+@pytest.mark.parametrize(("short", "full"), [("Mary", "Mary Anne"), ("Berry", "Mrs. Berry")])
+def test_who_answers_somebody_is_another_one(short: str, full: str) -> None:
+    """Mary had the voice of her cousin Mary Anne, and Berry that of his wife."""
+    talk = "\n\n".join(f"“A man,” said {short}.\n\n“A woman,” {full} said." for _ in range(3))
+    counts, same = count_quotes([talk, f"“No,” said {short}."])
+    assert counts == {short: 4, full: 3} and short not in same
+    assert {each.name for each in guess_speakers(talk)} == {short, full, "Narrator"}, "also in a script"
+    told = talk.replace("\n\n", "\n\nIt rained.\n\n")
+    assert count_quotes([told])[0] == {full: 6}, "nobody is answered"
+    goes_on = f"“It rained,” said {full}. “All of it.\n\n“And then,” {short} said, “I left.”\n\nIt rained.\n\n"
+    assert short not in dict(count_quotes([goes_on * 3])[0]), "nor where a quote goes on in the next paragraph"
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
