@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -32,12 +32,17 @@ NOTHING_TOLD: Final = Book(())
 def cut_at_headings(lines: list[Line], told: Book = NOTHING_TOLD) -> Book:
     """Return the book that the lines make, with what is `told` of it besides. Chapters are the largest headings of which there are several; one
     that stands alone above them is the book's title."""
-    counts = Counter(line.level for line in lines if line.level and line.text)
-    level = next((each for each in sorted(counts) if counts[each] > 1), min(counts, default=0))
+    level = find_level(lines)
     title = next((line.text for line in lines if 0 < line.level < level and line.text and not CHAPTER.fullmatch(line.text)), "")
     book = replace(told, title=told.title or title)
     titled = (each for each in _list_sections(lines, level) if each.texts or not _is_title(each.title, book.title))
     return finish_book(book, _list_chapters([*titled]))
+
+
+def find_level(lines: Sequence[Line]) -> int:
+    """Return the level of the chapters' headings; 0 where there are none."""
+    counts = Counter(line.level for line in lines if line.level and line.text)
+    return next((each for each in sorted(counts) if counts[each] > 1), min(counts, default=0))
 
 
 def _is_title(heading: str, title: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from typing import Final
 
-from app.engine.speech.book.headed_text import Line
+from app.engine.speech.book.headed_text import Line, find_level
 from app.engine.speech.book.pdf_process import LOWERED, RAISED, SIGN, SMALLER
 from app.engine.speech.text.chapter_names import CHAPTER
 
@@ -105,7 +105,7 @@ def flow(pages: Sequence[Sequence[PrintedLine]], contents: Sequence[Entry]) -> l
     levels = sorted(Counter(entry.level for entry in contents).items())
     level = next((each for each, count in levels if count > 1), min((each for each, _ in levels), default=0))
     wanted = [entry for entry in contents if entry.level == level]
-    return _put_titles(paragraphs, wanted) if wanted else _find_headings(paragraphs)
+    return _part_notes(_put_titles(paragraphs, wanted) if wanted else _find_headings(paragraphs))
 
 
 def _drop_edges(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
@@ -394,6 +394,17 @@ def _put_titles(paragraphs: Sequence[PrintedLine], wanted: Sequence[Entry]) -> l
         if place not in headings:
             made.append(Line(each.text))
     return made
+
+
+def _part_notes(lines: list[Line]) -> list[Line]:
+    """Let notes that have one heading in the whole book be a chapter, which can be left out: it may be set smaller than those of chapters, and be missing
+    in the table of contents."""
+    headings = [place for place, line in enumerate(lines) if _NOTES.fullmatch(line.text.strip())]
+    for place in headings if len(headings) == 1 else ():
+        listed = (_LISTED.match(line.text) for line in lines[place + 1 : place + 1 + NOTES_WITHIN])
+        if any(found is not None and _read_sign(found) == "1" for found in listed):
+            return [*lines[:place], replace(lines[place], level=find_level(lines)), *lines[place + 1 :]]
+    return lines
 
 
 def _plain(words: str) -> str:

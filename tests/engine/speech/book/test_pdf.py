@@ -12,7 +12,7 @@ import pytest
 from app.base.trouble import BadRequest
 from app.engine.speech.book import pdf, pdf_process
 from app.engine.speech.book.book import Book
-from app.engine.speech.book.headed_text import Line
+from app.engine.speech.book.headed_text import Line, cut_at_headings
 from app.engine.speech.book.printed_pages import Entry, PrintedLine, flow
 from tests.support.books import read_book
 from tests.support.pdfs import PrintedAt, save_pdf, set_pages
@@ -448,6 +448,21 @@ def test_a_browser_writes_parts_of_chinese_signs_for_whole_ones() -> None:
 def test_notes_at_the_end_are_a_chapter_among_the_others(titles: list[str]) -> None:
     pages: list[list[PrintedAt]] = [[(title, 20, 48, 500), (f"It rained in {title}.", 12, 48, 450)] for title in titles]
     assert [each.text for each in flow(lay(pages), ()) if each.level] == titles
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["set small", "not in the contents"])
+def test_notes_with_one_heading_are_a_chapter_that_can_be_left_out(listed: bool) -> None:
+    """They were read aloud at the end of the last chapter."""
+
+    def list_chapters(*after: str) -> list[str]:
+        titles = ["The Ferry", "The Storm", "The Shore"]
+        pages: list[list[PrintedAt]] = [[(title, 20, 48, 500), (f"It rained in {title}.", 12, 48, 450)] for title in titles]
+        pages += [[("Notes", 20 if listed else 14, 48, 500), *((line, 12, 48, 450 - 40 * at) for at, line in enumerate(after))]]
+        contents = [Entry(0, title, page, 600) for page, title in enumerate(titles)] if listed else ()
+        return [each.title for each in cut_at_headings(flow(lay(pages), contents)).chapters]
+
+    assert list_chapters("1. A letter of May 1888.", "2. As above.") == ["The Ferry", "The Storm", "The Shore", "Notes"]
+    assert list_chapters("He left them to her.") == ["The Ferry", "The Storm", "The Shore"], "it may be of the story"
 
 
 def test_the_number_of_a_note_is_known_in_the_size_that_browsers_give_it() -> None:
