@@ -119,11 +119,11 @@ def _put_back(note: Note) -> None:
     git("update-index", "-q", "--refresh")
 
 
-def _unlock(written: list[Path]) -> None:
-    """Remove the lock of the git that was killed. It is as old as the first file that it wrote, and empty until after the last; any other may be
-    that of a commit whose message the owner is writing."""
+def _unlock(changed: list[Path]) -> None:
+    """Remove the lock of the git that was killed. It is as old as the first file that it wrote or took away, and empty until after the last; any
+    other may be that of a commit whose message the owner is writing."""
     lock = slots.TOP / git("rev-parse", "--git-path", "index.lock").stdout.strip()
-    times = [file.stat().st_mtime_ns for file in written if file.is_file()]
+    times = [next(each for each in (file, *file.parents) if each.exists()).stat().st_mtime_ns for file in changed]
     if times and lock.is_file() and not lock.stat().st_size and lock.stat().st_mtime_ns <= min(times):
         lock.unlink()
 

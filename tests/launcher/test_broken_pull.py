@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -106,6 +108,22 @@ def test_a_git_that_fails_in_the_middle_is_mended_at_once(clone: Clone, tmp_path
     clone.at_m(f"mkdir '{tmp_path / 'once'}' && kill -KILL $PPID; cat")
     assert broken_pull.pull(clone.made).returncode
     assert clone.look() == (clone.one, "") and not clone.note.exists()
+
+
+@needs_groups
+def test_the_lock_of_a_git_that_only_took_files_away_goes(clone: Clone) -> None:
+    """Nothing told its age, so it stayed, and with it every later update was refused."""
+    clone.git("pull", "-q")
+    for name in ("b.txt", "fresh/name.txt", "fresh/new.txt"):
+        (clone.origin / name).unlink()
+    clone.commit({})
+    two = clone.git("rev-parse", "HEAD")
+    clone.git("fetch", "-q")
+    clone.lock.touch()
+    (clone.top / "b.txt").unlink()
+    shutil.rmtree(clone.top / "fresh")
+    slots.replace_text(clone.note, json.dumps([two, clone.git("rev-parse", "origin/main"), []]))
+    assert broken_pull.mend() and not clone.lock.exists() and clone.look() == (two, "")
 
 
 def test_one_that_was_killed_after_the_last_file_becomes_the_older_one_again(clone: Clone) -> None:
