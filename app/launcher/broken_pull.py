@@ -46,6 +46,10 @@ class Note(NamedTuple):
 
 def pull(folder: Path) -> subprocess.CompletedProcess[str]:
     with slots.lock(folder, name=LOCK) as held:
+        try:
+            _mend(folder)  # where this start could not, or half files would count as the owner's
+        except (OSError, subprocess.CalledProcessError) as fault:
+            return subprocess.CompletedProcess((), 1, "", os.fsdecode(getattr(fault, "stderr", None) or str(fault)))
         done = git("fetch", "--quiet")
         if done.returncode or (done := git("rev-parse", "HEAD", "@{upstream}")).returncode:
             return done
@@ -71,15 +75,19 @@ def mend() -> bool:
         return False
     try:
         with slots.lock(folder, name=LOCK):
-            note = _read_note(folder)  # not before: another start may just have done it
-            here = git("rev-parse", "HEAD").stdout.strip()
-            if note and not here:  # a git that does not work; the note stays
-                return False
-            if note and here == note.before:  # else git was through, or the owner went on since
-                _put_back(note)
-            (folder / PULLING).unlink(missing_ok=True)
+            return _mend(folder)
     except (OSError, subprocess.CalledProcessError):  # also where there is no git: no start fails by it
         return False
+
+
+def _mend(folder: Path) -> bool:
+    note = _read_note(folder)  # under the lock: another start may just have done it
+    here = git("rev-parse", "HEAD").stdout.strip()
+    if note and not here:  # a git that does not work; the note stays
+        return False
+    if note and here == note.before:  # else git was through, or the owner went on since
+        _put_back(note)
+    (folder / PULLING).unlink(missing_ok=True)
     return True
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -124,6 +125,17 @@ def test_the_lock_of_a_git_that_only_took_files_away_goes(clone: Clone) -> None:
     shutil.rmtree(clone.top / "fresh")
     slots.replace_text(clone.note, json.dumps([two, clone.git("rev-parse", "origin/main"), []]))
     assert broken_pull.mend() and not clone.lock.exists() and clone.look() == (two, "")
+
+
+@needs_groups
+def test_an_update_after_a_mending_that_failed_mends_first(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half files counted as the owner's from then on, and nothing put them back."""
+    clone.pull_killed()
+    with monkeypatch.context() as patch:
+        patch.setattr(broken_pull, "_put_back", Mock(side_effect=OSError("no room")))
+        assert broken_pull.mend() is False
+        assert broken_pull.pull(clone.made).stderr == "no room" and clone.look()[1]
+    assert broken_pull.pull(clone.made).returncode == 0 and clone.look() == (clone.two, "")
 
 
 def test_one_that_was_killed_after_the_last_file_becomes_the_older_one_again(clone: Clone) -> None:
