@@ -144,7 +144,7 @@ def install_first_proven(
         why = describe_trouble(proof) if proof["trouble"] else say("start.no-card", "it finds no card")
         tell(say("start.build-wrong", "The {build} build does not work with this card: {why}. Trying the next one.", build=build, why=why))
         removing = say("start.removes", "Removing that build")
-        run([python_of(slot), "-I", "-m", "pip", "uninstall", "--yes", "torch", "triton", "triton-rocm"], log, removing)
+        run([python_of(slot), "-I", "-X", "utf8", "-m", "pip", "uninstall", "--yes", "torch", "triton", "triton-rocm"], log, removing)
     raise Refused(say("start.no-build", "There is no build of torch for this machine. Hearth cannot run here."))
 
 

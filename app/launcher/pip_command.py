@@ -109,4 +109,4 @@ def pip_install(slot: Path, log: Path, what: Sentence, *arguments: str) -> None:
     # modules are compiled when first imported
     flags = ["--no-input", "--disable-pip-version-check", "--no-compile", "-c"]
     pins = slot / "constraints.txt" if (slot / "constraints.txt").is_file() else TOP / "constraints.txt"
-    run([python_of(slot), "-I", "-m", "pip", "install", *flags, pins, *arguments], log, what)
+    run([python_of(slot), "-I", "-X", "utf8", "-m", "pip", "install", *flags, pins, *arguments], log, what)  # the log is read so

@@ -158,7 +158,8 @@ def prepare_environment(folder: Path, extras: Sequence[str]) -> int:
 
 def back_up(slot: Path) -> None:
     """Copy the database before anything changes. Where that fails, the update goes on: it does not touch the database."""
-    done = subprocess.run([slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "backup"], capture_output=True, text=True)
+    command = [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "backup"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         tell(
             say(

@@ -509,6 +509,9 @@ def test_later_packages_keep_the_pins_of_their_environment(tmp_path: Path, monke
     new_environment.write_pins(tmp_path, "2.13.0", "cu126")
     pip_command.pip_install(tmp_path, tmp_path / "log", INSTALLING, "bell")
     assert [each[each.index("-c", 4) + 1] for each in commands] == [str(TOP / "constraints.txt"), str(tmp_path / "constraints.txt")]
+    assert all(each[2:4] == ["-X", "utf8"] for each in commands), (
+        "the log is read so, and a folder's name was told with other letters on Windows"
+    )
 
 
 def test_a_foreign_cudnn_ends_on_the_processor_and_is_told(

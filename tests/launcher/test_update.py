@@ -54,6 +54,20 @@ def test_an_update_is_tested_before_it_is_taken_and_undone_by_back(copy: Copy) -
     assert slots.leads_back(folder)
 
 
+@needs_groups
+def test_a_copys_name_in_letters_that_the_systems_code_page_lacks_ends_no_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hearth speaks UTF-8, and its words were read in the code page of a Windows, which broke the update off."""
+    python = slots.python_of(tmp_path)
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho /home/小明/hearth.db\necho 'hearth: 磁盘已满' >&2\nexit 1\n", "utf-8")
+    python.chmod(0o755)
+    monkeypatch.setattr("locale.getencoding", lambda: "cp1252")
+    told: list[str] = []
+    monkeypatch.setattr(update, "tell", lambda sentence: told.append(str(sentence)))
+    update.back_up(tmp_path)
+    assert told and told[0].endswith("磁盘已满")
+
+
 @pytest.mark.slow
 def test_an_open_hearth_goes_on_and_the_next_start_takes_what_was_made_beside_it(copy: Copy) -> None:
     assert copy.look() == ("0.1.0", "a")
