@@ -50,6 +50,14 @@ function topicFold(topic) {
   return fold;
 }
 
+// Once the dialog is gone, come anew to what has the focus again: a screen reader names nothing that gets it in the frame in which the page is freed.
+const NAMED_MS = 50;
+const comeBack = () => {
+  const from = /** @type {HTMLElement} */ (document.activeElement);
+  from.blur();
+  setTimeout(() => document.activeElement === document.body && from.focus({ preventScroll: true }), NAMED_MS);
+};
+
 /** Open the help, at a topic. @param {string} topic */
 const openHelp = async (topic = "") => {
   const dialog = el(`<dialog class="h-dialog h-help" aria-labelledby="h-help"><h2 id="h-help"></h2><label><span class="h-heard"></span><input type="search" class="h-field" autocomplete="off"></label>
@@ -67,6 +75,7 @@ const openHelp = async (topic = "") => {
   };
   input.addEventListener("input", draw);
   show(dialog);
+  dialog.addEventListener("close", comeBack);
   try {
     topics ??= (await ask("hearth/help")).topics;
   } catch {
