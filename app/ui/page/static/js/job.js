@@ -48,13 +48,21 @@ export const drawJob = (element, view, doing, heard = "") => {
   text(resume.firstElementChild, t("interrupted.on", "Resume"));
 };
 
+// How a job ended that had done so before the page came is no news: a screen reader told it with every load.
+const OLD_MS = 1000;
+
 // Build the frame of a job's card anew where the job is gone, as after a restart of the server: its rows would stay as they were.
-/** @param {HTMLElement} element @param {string | undefined} job @param {string} html */
-export const jobCard = (element, job, html) => {
-  const gone = element.dataset.job && !job;
-  element.dataset.job = job ?? "";
+/** @param {HTMLElement} element @param {SpeechView | PictureView | null | undefined} view @param {string} html */
+export const jobCard = (element, view, html) => {
+  const gone = element.dataset.job && !view;
+  element.dataset.job = view?.job ?? "";
   if (element.firstElementChild && !gone) return false;
   element.innerHTML = html;
+  if (view?.end) {
+    const heard = element.querySelector(".h-heard");
+    heard.role = null;
+    setTimeout(() => (heard.role = "status"), OLD_MS);
+  }
   return true;
 };
 

@@ -33,7 +33,7 @@ area("#h-canvas", (_, { strip }) => {
 area("#h-canvas", (element, { picture, grid }) => {
   const frame = `${jobFrame}<div class="h-easel"><button type="button" class="h-enlarge" hidden><img alt="" hidden></button><p class="h-soft"></p></div><p class="h-soft h-made"></p>
     <div class="h-chips h-acts"></div><div class="h-thumbs" role="group"></div><figure class="h-guided" hidden><img alt=""><figcaption class="h-soft"></figcaption></figure>${jobSaid}`;
-  if (jobCard(element, picture?.job, frame)) {
+  if (jobCard(element, picture, frame)) {
     text(element.querySelector("h2"), t("canvas.title", "Picture"));
     element.querySelector(".h-enlarge").addEventListener("click", () => showFull());
   }

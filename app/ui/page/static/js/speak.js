@@ -214,7 +214,7 @@ function refocus(rows, { job, end }) {
 }
 area("#h-parts", (element, { speech }) => {
   // Remarks and failures stand above the rows: a long script has hundreds.
-  jobCard(element, speech?.job, `${jobFrame}<p class="h-soft h-whole-book" hidden></p>${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${editFrame}${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
+  jobCard(element, speech, `${jobFrame}<p class="h-soft h-whole-book" hidden></p>${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${editFrame}${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
   text(element.querySelector("h2"), t("parts.title", "Parts"));
   text(element.querySelector(".h-empty"), speech ? "" : t("parts.empty", "Your script is spoken part by part. You can play each part as soon as it is ready, and redo it."));
   // What of the script is spoken already is known once a job has ended.

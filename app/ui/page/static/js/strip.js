@@ -23,6 +23,8 @@ export const memoryWords = ({ now, highest, total, stands_in }) => {
 /** @param {StripView} strip @returns {Partial<StripView> & { doing: string, machine: string }} */
 const gone = (strip) => ({ doing: t("strip.away", "not connected"), machine: "", guest: strip.guest });
 
+// What it says once a job has ended; after "stopped" or "done" that is no news.
+let rest = "";
 area("#h-strip", (element, state) => {
   if (!state.strip) return;
   const strip = live.away ? gone(state.strip) : state.strip;
@@ -35,9 +37,11 @@ area("#h-strip", (element, state) => {
   part("model").classList.toggle("h-none", !strip.model);
   text(part("doing"), strip.doing);
   part("doing").title = strip.doing;
-  part("heard").ariaLive = element.classList.contains("h-busy") || document.querySelector("dialog:modal") ? "off" : "polite"; // a job's own tab announces its progress and end
-  text(part("heard"), strip.job ? "" : strip.doing);
-  part("doing").ariaHidden = strip.job ? null : "true"; // who reads on hears it once
+  part("heard").ariaLive = document.querySelector("dialog:modal") ? "off" : "polite";
+  if (!strip.job && !live.away && element.classList.contains("h-busy")) rest = strip.doing;
+  else if (strip.doing !== rest) rest = "";
+  text(part("heard"), strip.job || rest ? "" : strip.doing); // a job's own tab announces its progress and end
+  part("doing").ariaHidden = part("heard").textContent ? "true" : null; // who reads on hears it once
   text(part("left"), strip.eta_s == null ? "" : t("strip.left", "about {time} left", { time: time(strip.eta_s) }));
   const memory = strip.memory;
   part("memory").hidden = !memory;
