@@ -256,6 +256,12 @@ def large_picture() -> bytes:
     return written.getvalue()
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    with desk_at(tmp_path_factory.mktemp("mine")) as mine:
+        return save(mine, make_project(mine))
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -285,21 +291,21 @@ def large_picture() -> bytes:
         pytest.param(change_first(seconds=-1), "no project that Hearth saved", id="a length below none"),
     ],
 )
-def test_what_a_stranger_made_of_it_is_refused_and_nothing_kept(desks: tuple[Desk, Desk], spoil: Any, said: str) -> None:
-    mine, theirs = desks
-    with zipfile.ZipFile(io.BytesIO(save(mine, make_project(mine)))) as bundle:
+def test_what_a_stranger_made_of_it_is_refused_and_nothing_kept(saved: bytes, tmp_path: Path, spoil: Any, said: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(saved)) as bundle:
         members = {name: bundle.read(name) for name in bundle.namelist()}
     spoil(members)
     spoiled = io.BytesIO()
     with zipfile.ZipFile(spoiled, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, content in members.items():
             bundle.writestr(name, content)
-    answer = bring(theirs, spoiled.getvalue())
-    assert answer.status_code in (400, 409) and said in answer.json()["trouble"]
-    home = theirs.keeper.home
-    assert not voices.list_voices(home) and not theirs.keeper.gallery.list_albums() and not theirs.keeper.shelf.find(_all())
-    assert not theirs.settings.get("spoken_books")
-    assert not [*home.scratch.glob("project-*")] and not list(home.root.parent.rglob("evil*"))
+    with desk_at(tmp_path / "theirs") as theirs:
+        answer = bring(theirs, spoiled.getvalue())
+        assert answer.status_code in (400, 409) and said in answer.json()["trouble"]
+        home = theirs.keeper.home
+        assert not voices.list_voices(home) and not theirs.keeper.gallery.list_albums() and not theirs.keeper.shelf.find(_all())
+        assert not theirs.settings.get("spoken_books")
+        assert not [*home.scratch.glob("project-*")] and not list(home.root.parent.rglob("evil*"))
 
 
 def test_no_archive_and_no_file_are_told(desks: tuple[Desk, Desk]) -> None:
