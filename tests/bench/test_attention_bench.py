@@ -25,6 +25,7 @@ from bench import cases
 from bench.attention import MIB, Row, extra_bytes, measure_call, plan_call
 from bench.cases import BenchCall, bench_calls, contenders
 from bench.report import Remark
+from tests.support.combinations import combine
 from tests.support.plans import plan
 
 pytestmark = pytest.mark.usefixtures("every_core")
@@ -38,8 +39,7 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("shape", SMALL)
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(("dtype", "shape"), combine(("float32", "float16", "bfloat16"), SMALL))
 def test_every_contender_computes_the_same(shape: Shape, dtype: Dtype) -> None:
     shape = shape._replace(dtype=dtype)
     given = made(shape, "cpu")

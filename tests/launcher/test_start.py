@@ -143,8 +143,8 @@ def test_a_mistyped_command_makes_no_environment(checkout: Checkout, typed: str,
     [
         (("speak", "[S1] Hi.", "--hlep"), "speak does not know --hlep. It knows: --help"),
         (("--prot", "7860"), "open does not know --prot. It knows: --port"),
-        (("models", "lsit"), "models does not know lsit. It knows: list"),
-        (("paint", "a boat", "-x"), "paint does not know -x."),
+        pytest.param(("models", "lsit"), "models does not know lsit. It knows: list", marks=pytest.mark.slow),
+        pytest.param(("paint", "a boat", "-x"), "paint does not know -x.", marks=pytest.mark.slow),
     ],
 )
 def test_a_mistyped_option_makes_no_environment(checkout: Checkout, typed: tuple[str, ...], told: str) -> None:

@@ -72,7 +72,10 @@ def test_a_wrong_kernel_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) ->
     assert not verdict.passed and widths == {64, 256}
 
 
-@pytest.mark.parametrize(("padded_s", "quicker"), [(0.5, True), (0.94, True), (0.97, False), (2.0, False)])
+@pytest.mark.parametrize(
+    ("padded_s", "quicker"),
+    [pytest.param(0.5, True, marks=pytest.mark.slow), (0.94, True), (0.97, False), pytest.param(2.0, False, marks=pytest.mark.slow)],
+)
 def test_quicker_is_what_takes_less_time(padded_s: float, quicker: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The times are given: real ones are those of whatever else runs on this computer."""
     widths: dict[str, set[int]] = {"padded": set(), "plain": set()}

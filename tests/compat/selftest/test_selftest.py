@@ -92,7 +92,7 @@ def test_a_processor_gets_all_right_and_quickly() -> None:
     assert elapsed_s < SLOWEST_S
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name == "m1-8gb-full" else []) for name in SHOWN])
 def test_it_finds_what_bites(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     only_rows(monkeypatch, machine(name))
     assert bad(run.run(machine(name), silent), "row:") == SHOWN[name] | ANYWHERE

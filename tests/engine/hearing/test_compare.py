@@ -8,6 +8,7 @@ from app.engine.hearing.compare import Mark, compare, list_words, mark, measure
 from app.engine.hearing.heard import Meant, join_words
 from app.engine.hearing.spelling import spell
 from app.engine.hearing.word_places import list_said
+from tests.support.combinations import combine
 
 TEXT = "The ferryman looked at the sea for a long time when the clock struck seven."
 
@@ -128,8 +129,7 @@ def test_figures_and_abbreviations_are_compared_as_they_are_said(language: str) 
         assert compare(list_said(written), heard, spell, language) == [], "whichever way the recogniser writes it"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("fault", ["cut", "doubled", "swapped"])
+@pytest.mark.parametrize(("fault", "language"), combine(("cut", "doubled", "swapped"), LANGUAGES))
 def test_a_planted_fault_is_found_in_every_language(fault: str, language: str) -> None:
     written, said = LANGUAGES[language]
     word, other, meant = PLANTED[language]

@@ -102,7 +102,7 @@ def test_a_missing_one_is_offered(session: Session, noise: Path) -> None:
     assert isinstance(failed, Failed) and failed.cure == "get:whisper-base-en"
 
 
-@pytest.mark.parametrize("language", ["de", "en", ""])
+@pytest.mark.parametrize("language", ["de", pytest.param("en", marks=pytest.mark.slow), ""])
 def test_whisper_is_told_the_language_or_tells_the_one_it_heard(
     language: str, session: Session, noise: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ def test_a_folder_is_known_with_its_own_parts_and_attention(folder: Path) -> Non
     assert (asked.batch, asked.heads, asked.queries, asked.head_dim) == widest
 
 
-@pytest.mark.parametrize("family", ["sd15", "sdxl"])
+@pytest.mark.parametrize("family", [pytest.param("sd15", marks=pytest.mark.slow), "sdxl"])
 def test_a_single_file_paints_what_its_folder_paints(family: str, tmp_path: Path) -> None:
     whole, file = single.save(family, tmp_path)
     configs = single.copy_configs(whole, tmp_path / "configs")

@@ -104,7 +104,10 @@ def test_a_way_that_is_left_to_torch_is_not_taken_for_right(monkeypatch: pytest.
         assert not verdict.passed and "does not take this" in verdict.words
 
 
-@pytest.mark.parametrize(("own_s", "quicker"), [(0.4, True), (0.88, True), (0.95, False), (2.0, False)])
+@pytest.mark.parametrize(
+    ("own_s", "quicker"),
+    [pytest.param(0.4, True, marks=pytest.mark.slow), (0.88, True), (0.95, False), pytest.param(2.0, False, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("weights", ALL)
 def test_quicker_is_what_takes_less_time(weights: Weights, own_s: float, quicker: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The times are given: real ones are those of whatever else runs on this computer."""

@@ -43,7 +43,7 @@ def let_in(desk: Desk, roomy: str) -> None:
     desk.others.spreader = spreader  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize("spoken", ["en", "zh"])
+@pytest.mark.parametrize("spoken", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_the_forecast_says_who_has_room(desk: Desk, spoken: Language) -> None:
     assert COULD[spoken] in forecast_html(desk, LARGE, OWNER, spoken) and COULD[spoken] not in forecast_html(desk, SMALL, OWNER, spoken)
     assert COULD[spoken] not in forecast_html(desk, LARGE, ADA, spoken)

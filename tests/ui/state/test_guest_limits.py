@@ -17,7 +17,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from app.base.sentence import Sentence, say, say_to_all
+from app.base.sentence import say, say_to_all
 from app.base.trouble import Trouble
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.types import Choice
@@ -35,6 +35,7 @@ from app.ui.state.guest_limits import NOT_MADE, QUEUE_MOST, grant_request, redac
 from app.ui.state.jobs_desk import JobsDesk
 from app.ui.state.person import KEY, OWNER, Person
 from app.ui.tabs import paint_form, shared_controls
+from tests.support.combinations import combine
 from tests.support.guests import desk_at, page_of
 from tests.support.sentences import find_english, heard_by_guests
 from tests.support.speech_fixtures import write_clip
@@ -84,15 +85,18 @@ def patient() -> Request:
     return Request({"type": "http"}, receive)
 
 
-@pytest.mark.parametrize("way", [by_gradios_client, by_a_program, streamed])
-@pytest.mark.parametrize(
-    ("sentences", "heard"),
-    [((MACHINES, FOLDER), (NOT_MADE,)), ((MACHINES, MISSING), (NOT_MADE, MISSING)), ((WORDS,), (WORDS,)), ((WORDS, FOLDER), (WORDS,))],
-    ids=["the machine", "the machine, and some of it made", "the script", "the script, and a folder"],
-)
-def test_every_way_in(
-    way: Callable[[Desk, Person], None], sentences: tuple[Sentence, ...], heard: tuple[Sentence, ...], tmp_path: Path
-) -> None:
+TOLD = {
+    "the machine": ((MACHINES, FOLDER), (NOT_MADE,)),
+    "the machine, and some of it made": ((MACHINES, MISSING), (NOT_MADE, MISSING)),
+    "the script": ((WORDS,), (WORDS,)),
+    "the script, and a folder": ((WORDS, FOLDER), (WORDS,)),
+}
+"""What a job ends with, and what a guest hears of it."""
+
+
+@pytest.mark.parametrize(("way", "told_of"), combine((by_gradios_client, by_a_program, streamed), TOLD))
+def test_every_way_in(way: Callable[[Desk, Person], None], told_of: str, tmp_path: Path) -> None:
+    sentences, heard = TOLD[told_of]
     with desk_at(tmp_path) as desk:
         for person, said in ((OWNER, sentences), (ADA, heard)):
             told = threading.Thread(target=fails, args=(desk, person, Failed(sentences[0], sentences[1:], "machine")))

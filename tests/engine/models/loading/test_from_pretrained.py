@@ -23,6 +23,7 @@ from app.engine.models.detect import read_config_needs
 from app.engine.models.loading import awq
 from app.engine.models.loading.from_pretrained import load, make_arguments
 from app.engine.models.planned import add_config_needs
+from tests.support.combinations import combine
 
 WORDS = torch.tensor([[1, 5, 9, 33, 2, 60]])
 GROUP = 32
@@ -88,8 +89,9 @@ def said(plan: Plan, field: str) -> str:
     return next(str(each.sentence) for each in plan.because if each.field == field)
 
 
-@pytest.mark.parametrize("name", ["gtx-1060", "t4", "rtx-3060", "m1-8gb", "cpu"])
-@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+@pytest.mark.parametrize(
+    ("key", "name"), combine(("attn_implementation", "_attn_implementation"), ("gtx-1060", "t4", "rtx-3060", "m1-8gb", "cpu"))
+)
 def test_a_model_that_insists_on_flash_attention_is_overruled(llama: Path, name: str, key: str) -> None:
     with torch.no_grad():
         wanted = LlamaForCausalLM.from_pretrained(llama)(WORDS).logits

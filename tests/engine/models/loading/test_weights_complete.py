@@ -22,6 +22,7 @@ from app.engine.session.session import Session
 from app.engine.speech.run import loader
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
+from tests.support.combinations import combine
 from tests.support.picture_fixtures import SMALL, make_gguf, write_gguf
 from tests.support.tiny_voices import save_voice
 
@@ -38,8 +39,7 @@ def dropped(folder: Path, part: str, take: bool, put: dict[str, torch.Tensor] | 
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("part", ["", "codec"])
-@pytest.mark.parametrize("place", [0, -1], ids=["its first", "its last"])
+@pytest.mark.parametrize(("place", "part"), combine((0, -1), ("", "codec")))
 def test_a_voice_that_lacks_a_weight_is_refused(part: str, place: int, tmp_path: Path) -> None:
     folder = save_voice(tmp_path / "voice")
     plan = decide(probe(), Need(kind="speech", parts=VOICE), Choice(dtype="float32"), {})
@@ -50,7 +50,7 @@ def test_a_voice_that_lacks_a_weight_is_refused(part: str, place: int, tmp_path:
     assert told.value.sentence.key == "weights.missing" and gone in str(told.value) and str(folder / part) in str(told.value)
 
 
-@pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
+@pytest.mark.parametrize("part", ["unet", pytest.param("vae", marks=pytest.mark.slow), "text_encoder"])
 def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> None:
     folder = tiny.save("sd15", tmp_path / "model")
     gone = dropped(folder, part, take=True)
@@ -60,7 +60,7 @@ def test_a_folder_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> N
     assert told.value.sentence.key == "weights.missing" and gone in str(told.value)
 
 
-@pytest.mark.parametrize("part", ["unet", "vae", "text_encoder"])
+@pytest.mark.parametrize("part", ["unet", pytest.param("vae", marks=pytest.mark.slow), "text_encoder"])
 def test_a_weight_of_another_shape_is_refused(part: str, tmp_path: Path) -> None:
     folder = tiny.save("sd15", tmp_path / "model")
     file = next((folder / part).glob("*.safetensors"))
@@ -85,7 +85,12 @@ def test_weights_that_nothing_uses_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "mark", ["model.diffusion_model.out.2", "first_stage_model.decoder.conv_out", "cond_stage_model.transformer.text_model.final"]
+    "mark",
+    [
+        "model.diffusion_model.out.2",
+        pytest.param("first_stage_model.decoder.conv_out", marks=pytest.mark.slow),
+        pytest.param("cond_stage_model.transformer.text_model.final", marks=pytest.mark.slow),
+    ],
 )
 def test_a_single_file_that_lacks_a_weight_is_refused(mark: str, tmp_path: Path) -> None:
     folder, file = single.save("sd15", tmp_path)
@@ -108,8 +113,13 @@ def test_a_single_file_tells_what_it_has_beside(tmp_path: Path) -> None:
     assert "stranger.weight" in str(note) and "model_ema" not in str(note)
 
 
-@pytest.mark.parametrize("named", ["as the hub has it", "as diffusers has it"])
-@pytest.mark.parametrize("mark", ["all_final_layer.2-1.linear.bias", "layers.0.attention.to_", "layers.0.attention_norm1"])
+@pytest.mark.parametrize(
+    ("mark", "named"),
+    combine(
+        ("all_final_layer.2-1.linear.bias", "layers.0.attention.to_", "layers.0.attention_norm1"),
+        ("as the hub has it", "as diffusers has it"),
+    ),
+)
 def test_a_gguf_that_lacks_a_weight_is_refused(mark: str, named: str, folders: dict[str, Path], tmp_path: Path) -> None:
     folder, original = folders["z-image"], named == "as the hub has it"
     row = catalog.find(str(folder))

@@ -53,6 +53,7 @@ from app.engine.pictures.run.tiled_denoiser import Window, list_spans, tiles
 from app.engine.pictures.steps import weigh_step
 from tests.support import tiny_pictures as tiny
 from tests.support import tiny_single_files as single
+from tests.support.combinations import combine
 from tests.support.hub import cached
 from tests.support.picture_fixtures import SMALL, assert_same, list_parts, load_painter, read_pixels
 from tests.support.tiny_ears import complete, place_for
@@ -107,8 +108,7 @@ def paint_plainly(folder: Path, control: Path, kind: str, prompt: str, guide: Pa
     return np.asarray(made.images[0], dtype=np.float64)
 
 
-@pytest.mark.parametrize("family", GUIDED)
-@pytest.mark.parametrize("kind", ["text", "image", "inpaint"])
+@pytest.mark.parametrize(("kind", "family"), combine(("text", "image", "inpaint"), GUIDED))
 def test_it_paints_as_diffusers_does(
     family: str,
     kind: str,

@@ -77,7 +77,7 @@ def test_it_paints_what_plain_diffusers_paints(family: str, scale: int, folders:
     assert len(shown) == 2 and all(Image.open(path).size == (256, 256) for path in shown)
 
 
-@pytest.mark.parametrize("scale", WIDTHS)
+@pytest.mark.parametrize("scale", [4, pytest.param(16, marks=pytest.mark.slow)])
 def test_it_starts_from_a_picture_and_fills_a_mask(scale: int, folders: Any, tmp_path: Path, gradient: Path) -> None:
     row = catalog.find(str(folders["sd15", scale]))
     paints = painter.load(folders["sd15", scale], row, tiny.make_plan(row), {})

@@ -109,7 +109,7 @@ def test_it_paints_as_diffusers_does(
     assert torch.equal(decoded[-2], decoded[-1])
 
 
-@pytest.mark.parametrize("kind", ["text", "image", "mask"])
+@pytest.mark.parametrize("kind", ["text", pytest.param("image", marks=pytest.mark.slow), "mask"])
 def test_its_strength_and_span_count(
     kind: str, folder: Path, controls: dict[str, Path], shapes: Path, gradient: Path, tmp_path: Path, decoded: list[torch.Tensor]
 ) -> None:

@@ -184,7 +184,7 @@ def test_a_stopped_part_goes_on_with_the_attempt_it_was_at(
     assert (sound.read(find_result(resumed))[0] == sound.read(whole)[0]).all()
 
 
-@pytest.mark.parametrize("given", [4, -1, "x", [1], None, 1.5])
+@pytest.mark.parametrize("given", [4, "x", None, *(pytest.param(each, marks=pytest.mark.slow) for each in (-1, [1], 1.5))])
 def test_an_odd_attempt_begins_the_part_anew(
     given: object, speakers: dict[str, loader.Speaker], ending: Callable[..., Begun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

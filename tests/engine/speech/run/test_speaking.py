@@ -39,7 +39,7 @@ pytestmark = pytest.mark.long
 folders, plan, speakers = speech_fixtures.folders, speech_fixtures.plan, speech_fixtures.speakers
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", ["dia", pytest.param("starter", marks=pytest.mark.slow)])
 def test_a_run_tells_all_and_its_file_restores_the_request(speakers: dict[str, loader.Speaker], name: str, tmp_path: Path) -> None:
     speaker, job = speakers[name], tmp_path / "job"
     events = run(speaker, job, text=LONG, format="flac", tail_s=0.5)

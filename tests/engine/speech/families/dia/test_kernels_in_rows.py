@@ -60,7 +60,7 @@ def decode_rows(model: Any, device: str, rows: torch.Tensor | None) -> tuple[tor
     return torch.stack(found), decoding.rows
 
 
-@pytest.mark.parametrize("weights", ["none", "int8", "int4"])
+@pytest.mark.parametrize("weights", ["none", pytest.param("int8", marks=pytest.mark.slow), "int4"])
 def test_on_an_old_card_each_product_of_a_row_is_one_launch(weights: Quantised, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a pretended memory is known to one thread
     stand_ins = stand_in_kernels.put(monkeypatch)
