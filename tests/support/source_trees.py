@@ -41,7 +41,15 @@ def walk(node: ast.AST) -> Iterable[ast.AST]:
 def _list_nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     _collect_once()
     with pausing_collector():
-        return tuple(ast.walk(tree))
+        nodes: list[ast.AST] = [tree]
+        for node in nodes:  # it grows meanwhile; in the order of ast.walk, whose generators take twice as long
+            for name in node._fields:
+                value = getattr(node, name, None)
+                if isinstance(value, ast.AST):
+                    nodes.append(value)
+                elif isinstance(value, list):
+                    nodes += [each for each in value if isinstance(each, ast.AST)]
+        return tuple(nodes)
 
 
 @cache
