@@ -138,10 +138,15 @@ def rank(item: pytest.Item) -> int:
     return 0 if find_package(item.path) else 1 if item.get_closest_marker("long") else 2
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
+    """hypothesis looks here for the constants of each file of Hearth's and keeps them: in a fresh clone one worker finds them, and the others read."""
     if config.getoption("--fast"):
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=rank)
+    CACHE.mkdir(exist_ok=True)
+    with FileLock(CACHE / "constants.lock"):
+        return (yield)
 
 
 COSTLY = 0.01
