@@ -158,7 +158,7 @@ def prepare_environment(folder: Path, extras: Sequence[str]) -> int:
 
 def back_up(slot: Path) -> None:
     """Copy the database before anything changes. Where that fails, the update goes on: it does not touch the database."""
-    command = [slots.python_of(slot), "-I", "-X", "utf8", "-m", "app", "backup"]
+    command = [str(slots.python_of(slot)), "-I", "-X", "utf8", "-m", "app", "backup"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:
         tell(
