@@ -20,7 +20,7 @@ from app.base.paths import home
 from app.base.trouble import Trouble
 from app.engine.hearing.heard import Heard, Word
 from app.engine.keeper.keeper import Keeper
-from app.engine.speech.sound import sound
+from app.engine.speech.sound import convert_sound, sound
 from app.engine.speech.sound.sound import measure_seconds
 from app.ui.access import uploads
 from app.ui.api import openai as api_openai
@@ -131,6 +131,7 @@ async def ask_for_languages(desk: Desk) -> None:
 async def test_what_only_another_program_reads_is_heard_or_refused_as_too_long(
     seconds: float, desk: Desk, client: openai.AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert convert_sound.CONVERTED_S > sound.RECORDING_MOST_S, "else the end of a longer one is left out in silence"
     complete(save_whisper(place_for(desk.keeper.home, MODEL)))
     monkeypatch.setattr(uploads, "can_convert", lambda _: True)
     monkeypatch.setattr(sound, "convert", lambda *_: make_sound(seconds))
