@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.engine.jobs.shelf import Search
 from app.ui.state.desk import Desk
-from tests.browser.no_engine.test_play_all import SPOKEN
+from tests.browser.no_engine.test_play_all import SPEECH, SPOKEN
 from tests.support.window import go, needs_chromium, open_page, shut_out, unfold
 
 pytest_plugins = ["tests.support.window"]
@@ -85,6 +85,37 @@ def test_what_is_made_comes_into_view_and_stays_there(phone: Page) -> None:
     expect(made).to_contain_text("Hello.")
     phone.evaluate("document.querySelector('#h-parts').before(Object.assign(document.createElement('div'), { style: 'height: 900px' }))")
     expect(made).to_be_in_viewport()
+
+
+CUT = """(picks) => picks.filter((pick) => {
+  const room = document.createElement("canvas").getContext("2d"), { fontSize, fontFamily, paddingLeft, paddingRight } = getComputedStyle(pick);
+  room.font = `${fontSize} ${fontFamily}`;
+  const arrow = parseFloat(fontSize);
+  return room.measureText(pick.selectedOptions[0].text).width > pick.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - arrow;
+}).map((pick) => pick.selectedOptions[0].text)"""
+"""Of lists, those whose choice does not fit."""
+
+
+def test_what_was_spoken_can_be_read_beside_the_longest_buttons(browser: Browser, address: str) -> None:
+    """In German a letter's room was left beside them, and the volume of a voice was cut."""
+    with open_page(browser, address, locale="de-DE", viewport={"width": 390, "height": 844}, reduced_motion="reduce") as page:
+        page.fill("#speak-text textarea", "[S1] Good morning. [S2] Hello there.")
+        part = {
+            "index": 0,
+            "text": "[S1] Good morning, and welcome.",
+            "state": "done",
+            "url": "",
+            "pace": 1.0,
+            "peaks": [1, 2],
+            "seconds": 2.5,
+        }
+        page.evaluate(SPOKEN, {**SPEECH, "job": "spoken", "parts": [part], "end": {"kind": "finished", "elapsed_s": 2.0}})
+        row = page.locator("#h-parts .h-part")
+        expect(row.get_by_role("button", name="Noch einmal")).to_be_visible()
+        assert row.locator(".h-sounding").evaluate("(words) => words.offsetWidth") > 200
+        expect(page.locator("#h-cast select").locator("visible=true")).to_have_count(6)
+        assert page.locator("#h-cast select").evaluate_all(CUT) == []
+        assert not shut_out(page)
 
 
 @pytest.mark.slow
