@@ -98,7 +98,7 @@ def _find_quicker(situation: Situation, dtype: Dtype) -> Option | None:
     words = say(
         "quantised.quicker",
         "8-bit weights multiply in {percent}% of the time here, and each row of speech reads all weights. Little is lost: in the starter "
-        "voice, where it was measured, 99 of 100 choices stay the same.",
+        "voice, where it was measured, 97 of 100 choices stay the same.",
         percent=round(100 * share),
     )
     return Option("int8", words, MEASURED_HERE)
