@@ -19,6 +19,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from app.base import notices
 from app.base.fast_import import pausing_collector, skipping_stubs
+from app.engine.jobs import database
 
 # Where PYTHONDONTWRITEBYTECODE is set, each of the hundred engines and windows that the tests start would compile torch and Gradio
 # anew, which takes longer than most tests. Theirs is kept in a folder of its own.
@@ -122,6 +123,15 @@ def no_notices_left() -> Iterator[None]:
     """What a test's damaged file gave to tell is not told by the session of another test."""
     yield
     notices.take_all()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_power_cuts() -> Iterator[None]:
+    """Databases of this process do not wait for the disk after each change, which takes ten times as long as all else that they do. What a killed
+    process wrote is there all the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "SYNCHRONOUS", "OFF")
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

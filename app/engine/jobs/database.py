@@ -52,6 +52,8 @@ class Tables:
 
 JOBS = Tables(SCHEMA, VERSION, ("jobs", "creations"), searched=True)
 BUSY_S = 10
+SYNCHRONOUS = "FULL"
+"""What was told as kept is on the disk, whatever happens to the power."""
 LIST_STEPS = 100_000
 """The list of tables may take this many of SQLite's steps; Hearth's takes a few hundred."""
 
@@ -126,8 +128,8 @@ def _connect(path: Path, tables: Tables) -> sqlite3.Connection:
         read_list(connection)
         if describe_schema(connection):
             check(connection, tables)
+        connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
         version = "" if connection.execute("PRAGMA user_version").fetchone()[0] else f"PRAGMA user_version={tables.version};"
         connection.executescript(f"BEGIN IMMEDIATE;{tables.sql}{version}COMMIT;")
     except BaseException:

@@ -7,6 +7,7 @@ import random
 import shutil
 import sqlite3
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ from app.engine.keeper.shelf_refill import correct
 from app.engine.pictures.files import picture_settings
 from tests.support.database_damage import DAMAGES, execute
 from tests.support.other_functions import set_in
+from tests.support.places import TOP
 
 pytestmark = pytest.mark.long
 
@@ -329,6 +331,14 @@ def test_a_pipe_among_the_creations_holds_nobody_up(place: Home) -> None:
     opened = open_database(place, alone=True)
     assert len(shelf_of(place, opened)) == 8
     opened.close()
+
+
+def test_what_was_kept_outlives_a_power_cut(tmp_path: Path) -> None:
+    """Asked in a process of its own: databases of the tests' do not wait for the disk."""
+    code = "import sys; from pathlib import Path; from app.engine.jobs.database import Database; "
+    code += "print(*(row[0] for name in ('synchronous', 'journal_mode') for row in Database(Path(sys.argv[1])).query(f'PRAGMA {name}')))"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "hearth.sqlite3")], cwd=TOP, capture_output=True, text=True)
+    assert done.stdout == "2 wal\n", done.stderr
 
 
 def test_a_new_home_says_nothing(tmp_path: Path) -> None:
