@@ -1,4 +1,4 @@
-"""What live regions say of a job that ended: once, and not again with "ready" or as the page is loaded."""
+"""What is told of a job that ended or rests: once, not again with "ready" or as the page is loaded, and not as if it went on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.no_engine.test_away import FACTS, LIVE
-from tests.browser.no_engine.test_play_all import SPEECH
+from tests.browser.no_engine.test_play_all import SPEECH, SPOKEN
 from tests.support.window import needs_chromium
 
 pytest_plugins = ["tests.support.window"]
@@ -30,6 +30,15 @@ def test_after_the_end_of_a_job_nothing_says_ready(page: Page) -> None:
         expect(doing).to_have_text(words)
         expect(heard).to_have_text(told)
         assert (doing.get_attribute("aria-hidden") == "true") is bool(told), "who reads on hears it once"
+
+
+def test_a_part_of_a_job_that_rests_waits(page: Page) -> None:
+    """It was said to be spoken while the job was paused."""
+    part = {"index": 0, "text": "[S1] Hello.", "state": "now", "seconds": 4.5}
+    line = page.locator("#h-parts .h-part p")
+    for place, told in ((0, "speaking, 4.5 s ready: S1 Hello."), (1, "waiting: S1 Hello.")):
+        page.evaluate(SPOKEN, {**SPEECH, "job": "rests", "parts": [part], "place": place})
+        expect(line).to_have_text(told)
 
 
 def test_a_result_is_no_news_as_the_page_is_loaded(page: Page) -> None:

@@ -257,7 +257,7 @@ function drawAll() {
 
 /** @param {HTMLElement} rows @param {Line[]} parts @param {SpeechView} speech */
 function drawRows(rows, parts, speech) {
-  const { job, end, pace } = speech;
+  const { job } = speech;
   list(rows, parts, (part) => `${job}-${part.key}`, (part) => {
     const row = el(`<li class="h-part"><span class="h-badge h-number"></span><div class="h-sounding"><p></p></div>
       <button type="button" class="h-chip h-live"></button><button type="button" class="h-chip h-again"></button></li>`);
@@ -269,15 +269,15 @@ function drawRows(rows, parts, speech) {
     });
     return row;
   }, (row, part) => {
-    drawPart(row, part, end, pace);
+    drawPart(row, part, speech);
     drawLine(row, part, speech);
   });
 }
 
-/** @param {any} row @param {Line} part @param {SpeechView["end"]} end @param {number} pace */
-function drawPart(row, part, end, pace) {
+/** @param {any} row @param {Line} part @param {SpeechView} speech whose place in the queue a paused job has again */
+function drawPart(row, part, { end, pace, place }) {
   row.spoken = part;
-  const done = part.state === "done", now = part.state === "now", cut = done && !part.whole, doubt = done && part.doubt && DOUBTS[part.doubt]();
+  const done = part.state === "done", now = part.state === "now" && !place, cut = done && !part.whole, doubt = done && part.doubt && DOUBTS[part.doubt]();
   text(row.querySelector(".h-number"), String(part.at + 1));
   row.querySelector(".h-number").className = `h-badge h-number ${cut || now || doubt || part.marks?.length ? "careful" : done ? "right" : ""}`;
   if (!done) row.querySelector(".h-player")?.remove(); // a part that was stopped in its middle is spoken on
