@@ -75,16 +75,18 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     return seen
 
 
-def paint_with_diffusers(folder: Path, model: Model, kind: str = "text", **arguments: Any) -> np.ndarray:
+def paint_with_diffusers(folder: Path, model: Model, kind: str = "text", lora: Path | None = None, **arguments: Any) -> np.ndarray:
     """Paint with diffusers alone: its own loading, loop and decoding. `kind`: text, image or inpaint."""
     family = FAMILIES[model.family]
     plain = getattr(diffusers, getattr(family, f"{kind}_class")).from_pretrained(folder, **family.load_arguments)
     if model.settings.scheduler:
         row = schedulers.find_scheduler(model.settings.scheduler)
         plain.scheduler = getattr(diffusers, row.class_name).from_config(plain.scheduler.config, **row.settings)
-    image = plain(
-        num_inference_steps=3, generator=torch.Generator("cpu").manual_seed(11), output_type="np", **{**family.call_arguments, **arguments}
-    ).images[0]
+    if lora is not None:
+        plain.load_lora_weights(str(lora))
+        plain.fuse_lora()
+    arguments = {"num_inference_steps": 3, **family.call_arguments, **arguments}
+    image = plain(generator=torch.Generator("cpu").manual_seed(11), output_type="np", **arguments).images[0]
     return np.asarray(image, dtype=np.float64)
 
 
@@ -129,6 +131,25 @@ def make_lora(folder: Path, path: Path, seed: int) -> Path:
             state[f"unet.{name}.lora_B.weight"] = torch.randn(module.out_features, 2)
     save_file(state, path)
     return path
+
+
+LCM_LAYERS = (
+    ".to_q", ".to_k", ".to_v", ".to_out.0", ".proj_in", ".proj_out", ".ff.net.0.proj", ".ff.net.2", ".conv1", ".conv2", ".conv_shortcut",
+    ".downsamplers.0.conv", ".upsamplers.0.conv", ".time_emb_proj",
+)  # fmt: skip
+"""The LCM LoRAs of the hub change these layers of a UNet."""
+
+
+def draw_lcm_lora(unet: torch.nn.Module, rank: int) -> dict[str, torch.Tensor]:
+    """Draw a LoRA of the layout that those of the hub have: kohya's names, in half precision."""
+    tensors = dict[str, torch.Tensor]()
+    for name, layer in unet.named_modules():
+        if name.endswith(LCM_LAYERS) and isinstance(layer, torch.nn.Linear | torch.nn.Conv2d):
+            key, (wide, *inner) = f"lora_unet_{name.replace('.', '_')}", layer.weight.shape
+            tensors[f"{key}.lora_down.weight"] = torch.randn(rank, *inner).half() / 8
+            tensors[f"{key}.lora_up.weight"] = torch.randn(wide, rank, *(1 for _ in inner[1:])).half() / 8
+            tensors[f"{key}.alpha"] = torch.tensor(float(rank)).half()
+    return tensors
 
 
 def make_gguf(folder: Path, file: Path, without: str = "", original: bool = False) -> Path:

@@ -118,16 +118,14 @@ def vae(channels: int = 4, widths: tuple[int, ...] = (16, 16, 32, 32), **more: A
 
 
 def unet(cross: int, **more: Any) -> Any:
+    shape: dict[str, Any] = {
+        "block_out_channels": (16, 32),
+        "layers_per_block": 1,
+        "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D"),
+        "up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"),
+    }
     return diffusers.UNet2DConditionModel(
-        sample_size=8,
-        block_out_channels=(16, 32),
-        layers_per_block=1,
-        norm_num_groups=4,
-        cross_attention_dim=cross,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        attention_head_dim=4,
-        **more,
+        sample_size=8, norm_num_groups=4, cross_attention_dim=cross, attention_head_dim=4, **(shape | more)
     )
 
 
@@ -146,7 +144,20 @@ def sd15(widths: tuple[int, ...] = (16, 16, 32, 32)) -> Any:
     )
 
 
-def sdxl() -> Any:
+SSD_1B: dict[str, Any] = {
+    "mid_block_type": "UNetMidBlock2D", "transformer_layers_per_block": [1, [2, 2], [4, 4]],
+    "reverse_transformer_layers_per_block": [[4, 4, 10], [2, 1, 1], 1],
+}  # fmt: skip
+"""SDXL's with fewer blocks, as ComfyUI's `supported_models` counts them, and one resnet in the middle."""
+TINY_SSD_1B: dict[str, Any] = SSD_1B | {
+    "block_out_channels": (16, 32, 64), "layers_per_block": 2,
+    "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+    "up_block_types": ("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+}  # fmt: skip
+"""It has each layer of SSD-1B, but narrow."""
+
+
+def sdxl(**shape: Any) -> Any:
     more = {
         "addition_embed_type": "text_time", "addition_time_embed_dim": 8, "projection_class_embeddings_input_dim": 32 + 6 * 8,
         "transformer_layers_per_block": (1, 1), "use_linear_projection": True,
@@ -155,7 +166,7 @@ def sdxl() -> Any:
         vae=vae(scaling_factor=0.13025),
         text_encoder=clip(),
         text_encoder_2=clip(projected=True),
-        unet=unet(64, **more),
+        unet=unet(64, **(more | shape)),
         tokenizer=clip_tokenizer(),
         tokenizer_2=clip_tokenizer(),
         add_watermarker=False,

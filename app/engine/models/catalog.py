@@ -51,6 +51,9 @@ _FIXED_VAE: Final = Companion(
 _LCM: Final = Companion(
     FEW_STEPS, Source("latent-consistency/lcm-lora-sdv1-5", ("pytorch_lora_weights.safetensors",), 135 * _MB), "OpenRAIL++"
 )
+_LCM_SSD: Final = Companion(
+    FEW_STEPS, Source("latent-consistency/lcm-lora-ssd-1b", ("pytorch_lora_weights.safetensors",), 210 * _MB), "OpenRAIL++"
+)
 _LIGHTNING: Final = Companion(
     FEW_STEPS, Source("ByteDance/SDXL-Lightning", ("sdxl_lightning_8step_lora.safetensors",), 394 * _MB), "OpenRAIL++"
 )
@@ -184,6 +187,16 @@ CATALOG: Final[tuple[Model, ...]] = (
         note=say("catalog.ssd-1b", "Half the size of SDXL and lighter; according to its makers up to 60% faster."),
     ),
     Model(
+        # The same files as above, which are not fetched twice.
+        "ssd-1b-lcm", "picture", "sdxl", "SSD-1B LCM",
+        parts=(_CLIP_L, _CLIP_G, ModelPart("unet", "denoiser", 1_331_334_404, linear=1_026_785_280), _VAE),
+        attention=_UNET_XL, settings=_make_xl_settings(guidance=1.0, steps=6, scheduler="LCM"), plain=_make_xl_settings(guidance=7.5),
+        source=Source("segmind/SSD-1B", _HALF, 4_303 * _MB, (*_SAFE, "vae/*.safetensors")),
+        companions=(_FIXED_VAE, _LCM_SSD, _TINY_XL), licence="Apache-2.0",
+        note=say("catalog.ssd-1b-lcm",
+            "SSD-1B with a LoRA for 6 steps without guidance, an eighth of the work. How much quality this costs has not been measured."),
+    ),
+    Model(
         "pixart-sigma", "picture", "pixart-sigma", "PixArt-Sigma",
         parts=(
             _T5, ModelPart("transformer", "denoiser", 615_574_688, linear=610_856_096),
@@ -284,8 +297,8 @@ CONFIGS: Final = {
 BEST: Final = {
     "speech": ("dia-1.6b", "vibevoice-1.5b", "pocket-tts", "phonon-31m", "starter-voice"),
     "picture": (
-        "z-image-turbo", "flux2-klein", "flux1-schnell", "chroma1-hd", "sdxl", "sd35-medium", "lumina-2", "ssd-1b", "sdxl-lightning", "sdxl-turbo",
-        "pixart-sigma", "sd15", "starter-painter",
+        "z-image-turbo", "flux2-klein", "flux1-schnell", "chroma1-hd", "sdxl", "sd35-medium", "lumina-2", "ssd-1b", "sdxl-lightning", "ssd-1b-lcm",
+        "sdxl-turbo", "pixart-sigma", "sd15", "starter-painter",
     ),
 }  # fmt: skip
 """If no model is named, the first installed one of these is used."""

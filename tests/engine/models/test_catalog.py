@@ -85,13 +85,19 @@ def test_another_scheduler_leaves_the_few_steps_behind() -> None:
     assert sd15.recommended("Euler").steps == 25
 
 
-def test_lightning_shares_the_files_of_sdxl() -> None:
-    """So that who has one fetches 0.4 GB for the other."""
-    whole, few = catalog.find("sdxl"), catalog.find("sdxl-lightning")
+@pytest.mark.parametrize(
+    ("few_steps", "plain", "lora_bytes", "scheduler", "steps"),
+    [("sdxl-lightning", "sdxl", 394_000_000, "Euler trailing", 8), ("ssd-1b-lcm", "ssd-1b", 210_000_000, "LCM", 6)],
+)
+def test_a_model_of_few_steps_shares_the_files_of_the_plain_one(
+    few_steps: str, plain: str, lora_bytes: int, scheduler: str, steps: int
+) -> None:
+    """So that who has one fetches only the LoRA for the other."""
+    whole, few = catalog.find(plain), catalog.find(few_steps)
     assert few.source == whole.source and few.plain == whole.settings and few.parts == whole.parts
     assert set(whole.companions) < set(few.companions)
-    assert sum(each.source.bytes for each in few.companions if each not in whole.companions) == 394_000_000
-    assert few.recommended(None).steps == few.recommended("Euler trailing").steps == 8 and few.recommended("Euler").steps == 25
+    assert sum(each.source.bytes for each in few.companions if each not in whole.companions) == lora_bytes
+    assert few.recommended(None).steps == few.recommended(scheduler).steps == steps and few.recommended("Euler").steps == 25
 
 
 @pytest.mark.parametrize(("wrong", "near"), [("sdlx", "sdxl"), ("flux", "flux1-schnell"), ("Stable Difusion 1.5", "sd15")])

@@ -133,10 +133,20 @@ def test_what_a_few_steps_lora_saves(settings: dict[str, Any], left: float) -> N
     assert compare_few_steps(PictureRequest("a", **settings), SDXL) == 1.0
 
 
-@pytest.mark.parametrize(("settings", "left"), [({}, 8 / 50), ({"steps": 4}, 4 / 50), ({"scheduler": "Euler"}, 1.0)])
-def test_what_lightning_saves_of_sdxl(settings: dict[str, Any], left: float) -> None:
-    """It needs no guidance, which doubles each step."""
-    assert compare_few_steps(PictureRequest("a", **settings), catalog.find("sdxl-lightning")) == pytest.approx(left)
+@pytest.mark.parametrize(
+    ("model", "settings", "left"),
+    [
+        ("sdxl-lightning", {}, 8 / 50),
+        ("sdxl-lightning", {"steps": 4}, 4 / 50),
+        ("sdxl-lightning", {"scheduler": "Euler"}, 1.0),
+        ("ssd-1b-lcm", {}, 6 / 50),
+        ("ssd-1b-lcm", {"guidance": 1.5}, 6 / 25),
+        ("ssd-1b-lcm", {"scheduler": "Euler"}, 1.0),
+    ],
+)
+def test_what_few_steps_without_guidance_save(model: str, settings: dict[str, Any], left: float) -> None:
+    """Guidance doubles each step."""
+    assert compare_few_steps(PictureRequest("a", **settings), catalog.find(model)) == pytest.approx(left)
 
 
 def test_the_window_tells_what_saves_time() -> None:

@@ -47,9 +47,9 @@ def test_a_requests_loras_count_as_wide_as_the_denoiser_is_stored(machine: str, 
     assert [each - peaks[0] for each in peaks] == [0, HALF * wide, 2 * HALF * wide, 0]
 
 
-@pytest.mark.parametrize(("model", "base", "mb"), [("sd15", "", 135), ("sdxl-lightning", "sdxl", 394)])
+@pytest.mark.parametrize(("model", "base", "mb"), [("sd15", "", 135), ("sdxl-lightning", "sdxl", 394), ("ssd-1b-lcm", "ssd-1b", 210)])
 def test_the_lora_for_few_steps_counts_with_its_model(model: str, base: str, mb: int, tmp_path: Path) -> None:
-    """It is loaded along, and is 8 of 100 of SDXL's denoiser."""
+    """It is loaded along, and is 8 of 100 of SDXL's and SSD-1B's denoiser."""
     home = Home(tmp_path, tmp_path)
     for machine in ("t4", "gtx-1060"):
         setup = Setup(home, MACHINES[machine])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from transformers.models.gemma2 import Gemma2Config, Gemma2Model
 from app.compat.planning.memory_formulas import part_bytes
 from app.compat.planning.types import ModelPart, Precision
 from app.engine.models import catalog
-from app.engine.models.model import describe_need
+from app.engine.models.model import FEW_STEPS, describe_need
 from app.engine.pictures.families import placement
 from app.engine.pictures.families.parts_on_disk import list_tensors
 from app.engine.pictures.run import painter
@@ -53,12 +54,7 @@ def unet_xl(**more: Any) -> nn.Module:
 
 
 def unet_ssd() -> nn.Module:
-    """SDXL's with fewer blocks, as ComfyUI's `supported_models` counts them, and one resnet in the middle."""
-    return unet_xl(
-        mid_block_type="UNetMidBlock2D",
-        transformer_layers_per_block=[1, [2, 2], [4, 4]],
-        reverse_transformer_layers_per_block=[[4, 4, 10], [2, 1, 1], 1],
-    )
+    return unet_xl(**tiny.SSD_1B)
 
 
 def t5() -> nn.Module:
@@ -185,6 +181,18 @@ def test_the_catalog_counts_as_the_real_classes_do(model: str, name: str) -> Non
     small = part.parameters if part.linear is None else part.linear
     assert small == pytest.approx(shrinking(module), rel=0.002)
     assert part.wide == sum(weight.numel() for each, weight in module.named_parameters() if each.endswith(".wo.weight"))
+
+
+def test_the_lora_of_ssd_1b_is_as_large_as_the_hubs_file() -> None:
+    """To the byte, names included: it changes these layers, and calls them so."""
+    with torch.device("meta"):
+        tensors = picture_fixtures.draw_lcm_lora(unet_ssd(), rank=64)
+    end, header = 0, dict[str, Any](__metadata__={"format": "pt"})
+    for name, tensor in sorted(tensors.items()):
+        header[name] = {"dtype": "F16", "shape": [*tensor.shape], "data_offsets": [end, end := end + tensor.nbytes]}
+    text = len(json.dumps(header, separators=(",", ":")))
+    assert 8 + text + -text % 8 + end == 209_991_222
+    assert [each.source.bytes for each in catalog.find("ssd-1b-lcm").companions if each.name == FEW_STEPS] == [210_000_000]
 
 
 @pytest.mark.parametrize("family", tiny.MAKERS)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from peft.tuners.lora.layer import LoraLayer
 from PIL import Image
+from safetensors.torch import save_file
 
 from app.compat.attention.seam import applied
 from app.compat.planning.types import Dtype, Precision
@@ -27,6 +29,7 @@ from tests.support.combinations import combine
 from tests.support.picture_fixtures import (
     SMALL,
     assert_same,
+    draw_lcm_lora,
     list_parts,
     load_painter,
     make_gguf,
@@ -280,6 +283,27 @@ def test_the_few_steps_lora_is_worn_with_lcm_only(folders: dict[str, Path], tmp_
     made = list_parts(list(paints.run(PictureRequest("a", width=64, height=64, seed=1), Control(), None, tmp_path / "auto")))[0]
     restored = picture_settings.read(Path(made.path)).request
     assert (restored.steps, restored.guidance, restored.scheduler) == (6, 1.5, "LCM")
+
+
+def test_ssd_1b_in_six_steps_is_painted_as_plain_diffusers_does(tmp_path: Path, decoded: list[torch.Tensor]) -> None:
+    """With a LoRA for convolutions, too, and a UNet without attention in the middle."""
+    folder = tiny.save("sdxl", tmp_path / "model", **tiny.TINY_SSD_1B)
+    row, bare = catalog.find("ssd-1b-lcm"), load_painter(folder)[0]
+    file, tensors = tmp_path / "hub" / "pytorch_lora_weights.safetensors", draw_lcm_lora(bare.pipe.unet, rank=4)
+    file.parent.mkdir()
+    save_file(tensors, file)
+    assert loader.find_few_steps(row, file.parent) == file
+    model = replace(catalog.find(str(folder)), settings=replace(row.settings, width=64, height=64), companions=row.companions)
+    paints = picture_painter.load(folder, model, tiny.make_plan(model), {"few-steps": file.parent})
+    made = list_parts(list(paints.run(PictureRequest("a red ball", width=64, height=64, seed=11), Control(), None, tmp_path / "made")))[0]
+    restored = picture_settings.read(Path(made.path)).request
+    assert (restored.steps, restored.guidance, restored.scheduler) == (6, 1.0, "LCM")
+    worn = [each for each in paints.pipe.unet.modules() if isinstance(each, LoraLayer) and "few-steps" in each.lora_A]
+    assert 3 * len(worn) == len(tensors) == 1269, "each layer of the file is one of the UNet"
+    asked: dict[str, Any] = {"prompt": "a red ball", "width": 64, "height": 64, "num_inference_steps": 6, "guidance_scale": 1.0}
+    assert_same(decoded[0], paint_with_diffusers(folder, model, lora=file, **asked))
+    list(bare.run(PictureRequest("a red ball", scheduler="LCM", guidance=1.0, **{**SMALL, "steps": 6}), Control(), None, tmp_path / "bare"))
+    assert (decoded[0] - decoded[1]).abs().max() > 1e-2
 
 
 def test_of_several_loras_in_a_repository_the_one_that_the_model_names_is_taken(tmp_path: Path) -> None:
