@@ -17,7 +17,7 @@ def plan(**fields: Any) -> Plan:
         "budget_bytes": 1 << 30, "contiguous": False, "explicit_mask": False, "expand_mask": False, "pad_value": False,
         "pad_heads": False, "zero_masked_rows": False, "kernels": ("flash", "math"), "ways": (), "precision": (), "offload": "none", "vae": Vae(),
         "quantised": "none", "product": "torch",
-        "row": "calls", "attention": "sdpa", "convolution": "torch", "environment": (), "because": (), "native_right": True,
+        "row": "calls", "attention": "sdpa", "convolution": "torch", "channels_last": False, "environment": (), "because": (), "native_right": True,
     }  # fmt: skip
     return Plan(**(whole | fields))
 

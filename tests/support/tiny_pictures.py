@@ -504,6 +504,7 @@ def make_plan(model: Model, dtype: Dtype = "float32", **changes: Any) -> Plan:
         row="calls",
         attention="sdpa",
         convolution="torch",
+        channels_last=False,
         environment=(),
         because=(),
     )

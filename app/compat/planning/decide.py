@@ -16,6 +16,7 @@ from app.compat.planning.heads_field import decide_heads
 from app.compat.planning.memory_formulas import BYTES, free_bytes, needed_bytes, resident_bytes, too_much, usable_bytes, work_bytes
 from app.compat.planning.metal import metal_paths, need_path, parts_on
 from app.compat.planning.options import LEARNED_HERE, MEASURED_HERE, FieldDecision, Option, Situation, decide_field, retired_sentence
+from app.compat.planning.order_field import decide_order
 from app.compat.planning.plan_words import FIELDS
 from app.compat.planning.precision_fields import decide_dtype, list_dtypes
 from app.compat.planning.product_field import decide_product
@@ -83,6 +84,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
     product = decide_product(situation, dtype, weights["precision"], weights["quantised"])
     paths = metal_paths(hardware)
     heads = decide_heads(situation, dtype, paths)
+    order = decide_order(situation, dtype)
     pads = heads.option == "yes"
     path = need_path(paths, situation.need, pads)
     parts = {each: parts_on(paths, each, situation.need, pads) for each in (path, *paths)}
@@ -94,6 +96,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
         weight_decisions
         | attention_decisions
         | {"environment": _decide_environment(situation), "convolution": convolution, "product": product, "row": row, "pad_heads": heads}
+        | {"channels_last": order}
     )
     plan = Plan(
         device=device,
@@ -104,6 +107,7 @@ def _make_plan(situation: Situation, where: FieldDecision) -> tuple[Plan, dict[s
         row=row.option,  # type: ignore[arg-type]
         attention="sdpa",
         convolution=convolution.option,  # type: ignore[arg-type]
+        channels_last=order.option == "yes",
         pad_heads=pads,
         environment=environment,
         **_explain(situation, decisions),

@@ -51,6 +51,10 @@ FALLBACKS: Final[tuple[Fallback, ...]] = (
         say("fallback.heads-as-they-are", "Heads are not padded for Metal's kernel."),
     ),
     Fallback(
+        "usual-order", frozenset({"numbers", "crash"}), ("channels_last/yes",),
+        say("fallback.usual-order", "Convolutions hold their numbers in torch's usual order."),
+    ),
+    Fallback(
         "contiguous", frozenset({"numbers", "crash"}), ("contiguous/no",),
         say("fallback.contiguous", "Tensors are made contiguous before attention."),
     ),

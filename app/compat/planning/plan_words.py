@@ -33,6 +33,7 @@ FIELDS: Final[dict[str, Sentence]] = {
     "row": say("field.row", "rows of speech"),
     "attention": say("field.attention", "attention"),
     "convolution": say("field.convolution", "convolutions"),
+    "channels_last": say("field.channels_last", "order of numbers"),
     "environment": say("field.environment", "environment"),
 }
 OPTIONS: Final[dict[str, Sentence]] = {
@@ -55,6 +56,8 @@ OPTIONS: Final[dict[str, Sentence]] = {
     "kernels/own": say("word.own", "Hearth's own"),
     "convolution/library": say("option.library", "the card's library"),
     "convolution/torch": say("option.torch", "torch's own"),
+    "channels_last/yes": say("option.channels-last", "channels last"),
+    "channels_last/no": say("option.usual", "as usual"),
     "product/torch": say("option.torch", "torch's own"),
     "product/kernel": say("word.own", "Hearth's own"),
     "product/lines": say("option.lines", "line by line"),

@@ -199,6 +199,8 @@ class Plan:
     """from_pretrained is given this attention: sdpa."""
     convolution: Convolution
     """Either the card's library (cuDNN, MIOpen) computes convolutions, or torch itself."""
+    channels_last: bool
+    """True: convolutions that compute in `dtype` hold their weights channels last."""
     environment: tuple[tuple[str, str], ...]
     """These environment variables are set before torch is imported."""
     because: tuple[Reason, ...]

@@ -25,11 +25,11 @@ def questions(hardware: Hardware) -> tuple[Probe, ...]:
     """List all that is asked of a machine. The starters come first: they are quick, and speak for every model. Then what makes a card or a Mac
     several times quicker, its layers in half precision before all, and last what shows defects one by one."""
     # They take seconds to import, which only a check may wait for.
-    from app.compat.selftest import padded_heads
+    from app.compat.selftest import channels_last, padded_heads
     from app.engine.session import few_lines_check, packed_weights_check, starter_parts
 
     own = (import_module(family.checks) for family in FAMILIES.values() if family.checks)
-    parts = (few_lines_check, padded_heads, packed_weights_check, *own, run)
+    parts = (few_lines_check, padded_heads, channels_last, packed_weights_check, *own, run)
     rest = [each for part in parts for each in part.questions(hardware)]
     return (*starter_parts.questions(hardware), *sorted(rest, key=lambda each: not each.subject.name.startswith("linear/")))
 

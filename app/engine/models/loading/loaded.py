@@ -30,10 +30,10 @@ class LoadedModel(Protocol):
 
 
 def same_placement(before: Plan, after: Plan) -> bool:
-    """Tell whether both plans put the weights on the same devices in the same dtypes; how many layers stay there may differ."""
+    """Tell whether both plans put the weights on the same devices in the same dtypes and order; how many layers stay there may differ."""
     if _without_kept(before) != _without_kept(after):
         return False
-    return all(getattr(before, name) == getattr(after, name) for name in ("device", "offload", "quantised", "product"))
+    return all(getattr(before, name) == getattr(after, name) for name in ("device", "offload", "quantised", "product", "channels_last"))
 
 
 def _without_kept(plan: Plan) -> tuple[Precision, ...]:

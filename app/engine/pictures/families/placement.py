@@ -50,10 +50,19 @@ def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | 
         halve_blocks(part)
     if how.storage != how.compute and not quantise.has_quantised_weights(part):
         _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
+    if plan.channels_last and how.role in ("denoiser", "vae") and how.compute == plan.dtype:
+        put_channels_last(part)
     if plan.offload == "none" or turns is not None:
         _move(part, "cpu" if plan.runs_on == "cpu" else how.device)
     if turns is not None:
         turns.add(name, part, files)
+
+
+def put_channels_last(part: torch.nn.Module) -> None:
+    """Order the weights of convolutions. Their results then have that order as well, whatever they are given; whoever moves a weight keeps it."""
+    for layer in part.modules():
+        if isinstance(layer, torch.nn.Conv2d):
+            layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
 
 
 def place_control(control: Any, denoiser: str, plan: Plan, turns: DiskParts | None, files: Iterable[Path]) -> Any:
