@@ -50,10 +50,10 @@ def place_part(name: str, part: torch.nn.Module, plan: Plan, turns: DiskParts | 
         halve_blocks(part)
     if how.storage != how.compute and not quantise.has_quantised_weights(part):
         _store_narrow(part, getattr(torch, how.storage), getattr(torch, how.compute))
-    if plan.channels_last and how.role in ("denoiser", "vae") and how.compute == plan.dtype:
-        put_channels_last(part)
     if plan.offload == "none" or turns is not None:
         _move(part, "cpu" if plan.runs_on == "cpu" else how.device)
+    if plan.channels_last and how.role in ("denoiser", "vae") and how.compute == plan.dtype:
+        put_channels_last(part)
     if turns is not None:
         turns.add(name, part, files)
 

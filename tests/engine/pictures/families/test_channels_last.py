@@ -126,6 +126,16 @@ def test_only_convolutions_that_compute_as_measured_are_ordered(family: str, vae
     assert not any(orders[name] for name in orders if name.startswith("text_encoder"))
 
 
+@pytest.mark.parametrize(("name", "ordered"), [("unet", True), (placement.CONTROL, True), ("vae", True), ("text_encoder", False)])
+def test_a_part_is_ordered_where_it_computes(name: str, ordered: bool, folders: dict[str, Path]) -> None:
+    """On the card, so that the computer's memory never holds both."""
+    part = nn.Conv2d(8, 8, 3).half()
+    with separate_memory() as card:
+        placement.place_part(name, part, make_plan(folders["sd15"], True), None)
+        assert card.is_far(part.weight)
+    assert is_last(part.weight) == ordered
+
+
 def test_a_plan_in_another_order_loads_the_model_anew(folders: dict[str, Path], tmp_path: Path) -> None:
     plan = make_plan(folders["sd15"], False)
     with separate_memory():
