@@ -7,7 +7,7 @@ from typing import Final
 from app.base.sentence import say
 from app.compat.planning.quirk import Quirk, Where
 
-GTX16: Final = r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T[456]00|T550|T1000|T1200|T2000)\b"
+GTX16: Final = Where(("cuda",), names=r"\b(GTX 16[356]0|MX[45]50|CMP 30HX|T[456]00|T550|T1000|T1200|T2000)\b")
 
 CARDS: Final[tuple[Quirk, ...]] = (
     Quirk(
@@ -51,7 +51,7 @@ CARDS: Final[tuple[Quirk, ...]] = (
         "instant-ngp #87", against=("dtype/float16",), fatal=False,
     ),
     Quirk(
-        "gtx16-fp16", (Where(("cuda",), names=GTX16),),
+        "gtx16-fp16", (GTX16,),
         say("quirk.gtx16-fp16", "float16 convolutions give NaN and black pictures on cards of this family, so they compute in float32."),
         "pytorch #58123, #77955; A1111 PR 4407, #9916", against=("dtype/float16",),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,7 +19,7 @@ LAST: Final = "channels-last"
 def list_halves(hardware: Hardware) -> tuple[Dtype, ...]:
     """Return the half precisions that a card's tensor cores multiply. A GTX 16 has none, though it is of their generation."""
     capability = hardware.capability or (0, 0)
-    if hardware.kind != "cuda" or capability < (7, 0) or re.search(GTX16, hardware.name):
+    if hardware.kind != "cuda" or capability < (7, 0) or GTX16.holds(hardware):
         return ()
     return HALVES if capability >= (8, 0) else ("float16",)
 

@@ -281,7 +281,7 @@ def test_raised_signs_are_known_however_they_are_printed(up: int, tmp_path: Path
 def test_a_blank_before_a_raised_sign_goes_only_where_the_sign_ends_a_word(
     before: str, word: str, sign: str, after: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pdf, "_take_apart", lambda file, _name: pdf_process.read(file))  # without a process for each
+    monkeypatch.setattr(pdf, "_take_apart", pdf_process.read)  # without a process for each
     line: list[PrintedAt] = [(before.format(word), 11, 72, 500), (sign, 6, 120, 503), (after, 11, 120 + 3 * len(sign), 500)]
     (chapter,) = read_book(save_pdf(tmp_path / "x", [[each for each in line if each[0]]]), "x.pdf").chapters
     assert chapter.text == said
