@@ -108,7 +108,7 @@ def faults(chinese: str, name: bool) -> Iterator[str]:
 
 
 GERMAN_ONE_WORD = (
-    r"\b(?:Rechner|Maschine|CPU|GPU|Jobs?|Engine|Preset|Tags|Updates?|Builds?|Clips?|Sound|Kreation\w*|Ihnen)\b",
+    r"\b(?:Rechner|Maschine|CPU|GPU|Jobs?|Engine|Preset|Tags|Updates?|Builds?|Clips?|Sound|Kreation\w*|Telefon\w*|Ihnen)\b",
     r"[\w}]…", r"\.\.\.", r"[\d}]%", r'"',
 )  # fmt: skip
 """German sentences say these otherwise: see docs/words.md."""
