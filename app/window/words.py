@@ -9,7 +9,7 @@ from app.base.sentence import Sentence, say
 WORDS: Final[dict[str, Sentence]] = {
     "global.ok": say("window.ok", "OK"),
     "global.cancel": say("sure.no", "Cancel"),
-    "global.quit": say("window.quit", "Quit"),
+    "global.quit": say("leave.quit", "Quit"),
     "global.saveFile": say("window.save", "Save file"),
     "cocoa.menu.about": say("window.about", "About"),
     "cocoa.menu.services": say("window.services", "Services"),
