@@ -135,12 +135,13 @@ JAPANESE = templates("ja")
 SIGNS = "\u3041-\u30ff\u4e00-\u9fff"
 NO_JAPANESE = UNTRANSLATED | {
     "book.by", "disk.adapters", "file.embedding", "force.loras", "help.words.control", "help.words.lora", "learned", "lightbox.place", "notice.read",
-    "notify.webhook", "reference.adapter", "doctor.card-row", "setting.adapter", "setting.top-p", "speak.top-p", "strip.processor", "window.ok",
+    "notify.webhook", "reference.adapter", "doctor.capability", "doctor.card-row", "setting.adapter", "setting.top-p", "speak.top-p", "strip.processor",
+    "window.ok",
 }  # fmt: skip
 """They are names and marks alone."""
 ONE_JAPANESE_WORD = {
     "ブラウザ(?!ー)": "ブラウザー", "フォルダ(?!ー)": "フォルダー", "サーバ(?!ー)": "サーバー", "コンピュータ(?!ー)": "コンピューター", "メモリー": "メモリ",
-    "プロセッサ": "CPU", "グラフィック(カード|ボード)": "GPU", "ごみ箱": "ゴミ箱", "ライブラリー": "ライブラリ", "スクリプト": "台本", "バージョン": "版",
+    "プロセッサ": "CPU", "グラフィックス?(カード|ボード)": "GPU", "ごみ箱": "ゴミ箱", "ライブラリー": "ライブラリ", "スクリプト": "台本", "バージョン": "版",
     "開始画像": "元画像", "下さい": "ください", "出来": "でき",
 }  # fmt: skip
 """It tells for Japanese what ONE_WORD tells for Chinese."""
