@@ -90,19 +90,25 @@ def count_quotes(texts: Iterable[str]) -> tuple[dict[str, int], dict[str, str]]:
 
 def find_same(names: Iterable[str], apart: Collection[frozenset[str]] = ()) -> dict[str, str]:
     """Return which full name a short one stands for, as "Okonkwo" for "Dr. Okonkwo": the only one that it begins or ends, but for what follows a particle.
-    Whose name Mary Anne is where Mary and Anne speak, too, nobody knows; but Amara Nwosu is Amara where Nwosu is Dr. Nwosu. `apart`: these are two."""
+    Whose name Mary Anne is where Mary and Anne speak, too, nobody knows; but Amara Nwosu is Amara where Nwosu is Dr. Nwosu. `apart`: these are
+    two, and so are the people whom they stand for; of two equally short ones neither is told to be the full one."""
     names, longer = {*names}, defaultdict[str, set[str]](set)
     halves = {name: [*_cut(name)] for name in names}
     surnames = {last for each in halves.values() for first, last in each if first not in names}
     for name, cuts in halves.items():
         if not any(names >= {*each} and each[1] not in surnames for each in cuts):
             for short in chain(*cuts):
-                longer[short] |= {name} if {short, name} not in apart else set()
+                longer[short].add(name)
+    lengths = {name: len(split_name(name)) for name in names | longer.keys()}
+    others = defaultdict[str, set[str]](set)
+    for one, other in map(tuple, apart):
+        for short, rival in ((one, other), (other, one)):
+            others[short] |= {rival} | (longer.get(rival, set()) if lengths[rival] == lengths[short] else set())
     same = dict[str, str]()
-    for short in sorted(longer, key=lambda each: -len(split_name(each))):
+    for short in sorted(longer, key=lambda each: -lengths[each]):
         by_surname = {full for full in longer[short] if all(first not in names for first, last in halves[full] if last == short)}
         for some in (longer[short], by_surname):
-            fulls = {same.get(full, full) for full in some}
+            fulls = {same.get(full, full) for full in some} - {same.get(other, other) for other in others[short]}
             if len(fulls) == 1:
                 (same[short],) = fulls
     return same

@@ -118,6 +118,18 @@ def test_who_answers_somebody_is_another_one(short: str, full: str) -> None:
     assert short not in dict(count_quotes([goes_on * 3])[0]), "nor where a quote goes on in the next paragraph"
 
 
+def test_who_answers_somebody_is_not_the_same_by_way_of_a_third_name() -> None:
+    """Okonkwo had the voice of his wife, as he did not answer Ada Okonkwo, only Mrs. Ada Okonkwo."""
+    alone = "\n\nIt rained.\n\n“No,” said Ada Okonkwo."
+    talk = "\n\n".join("“A man,” said Okonkwo.\n\n“A woman,” said Mrs. Ada Okonkwo." for _ in range(2)) + 2 * alone
+    assert count_quotes([talk])[0] == {"Mrs. Ada Okonkwo": 4, "Okonkwo": 2}
+    names, answered = ["Okonkwo", "Ada Okonkwo", "Mrs. Ada Okonkwo"], frozenset(("Okonkwo", "Mrs. Ada Okonkwo"))
+    assert find_same([*names, "Dr. Okonkwo"], {answered})["Okonkwo"] == "Dr. Okonkwo"
+    assert "Okonkwo" not in find_same(names, {frozenset(names[:2])})
+    neither = find_same(["Mary", "Smith", "Mary Anne Smith"], {frozenset(("Mary", "Smith"))})
+    assert not {"Mary", "Smith"} & {*neither}, "one of them is Mary Anne Smith, nobody knows which"
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
