@@ -91,6 +91,15 @@ def test_what_is_opened_as_a_dialog_closes_stays(page: Page) -> None:
     expect(page.locator('[data-tab-id="paint"]').first).to_have_attribute("aria-selected", "true")
 
 
+def test_a_page_loaded_anew_has_no_place_of_a_dialog_that_was_open(browser: Browser, opened: tuple[Desk, str]) -> None:
+    """The first Back after it did nothing."""
+    with open_page(browser, opened[1], locale="en-US") as page:
+        page.click("[data-h-share]")
+        page.wait_for_function("history.state.open === 1")
+        page.reload()
+        page.wait_for_function("window.Hearth?.openTab && !history.state?.open")
+
+
 @pytest.mark.slow
 def test_a_prompt_of_emoji_is_not_painted_in_silence(page: Page) -> None:
     go(page, "paint")

@@ -34,13 +34,16 @@ export const backReturns = (from, to) => {
 };
 
 /** Open the tab of the place to which somebody has gone. @param {(tab: string) => unknown} open */
-export const onReturn = (open) => window.addEventListener("popstate", () => {
-  if (leaving) {
-    leaving = false;
-    meanwhile.splice(0).forEach((run) => run());
-  } else {
-    dialogs.slice(here().open ?? 0).reverse().forEach((each) => each.close());
-    if (here().tab) open(here().tab ?? "");
-  }
-  agree();
-});
+export const onReturn = (open) => {
+  window.addEventListener("popstate", () => {
+    if (leaving) {
+      leaving = false;
+      meanwhile.splice(0).forEach((run) => run());
+    } else {
+      dialogs.slice(here().open ?? 0).reverse().forEach((each) => each.close());
+      if (here().tab) open(here().tab ?? "");
+    }
+    agree();
+  });
+  agree(); // a page that was loaded anew has the place of a dialog that was open
+};
