@@ -46,7 +46,7 @@ COUNTED = re.compile(
 HAN = "\u4e00-\u9fff"
 ONE_WORD = {
     "得分": "注意力分数", "您": "你", "客人": "访客", "嗓音": "入门语音", "部件": "组件", "载入": "加载", "假设": "模拟", "线路": "网络", "进来": "登录",
-    "小块": "图块", "...": "……",
+    "小块": "图块", "...": "……", "声音表": "配音表", "角色表": "配音表", "绘画": "作画", "画图": "作画", "附加功能": "附加组件", "放大器": "放大模型", "栏位": "输入框",
 }  # fmt: skip
 """Each Chinese word that once was used stands beside the one that is used everywhere now. docs/words.md has more of them."""
 
