@@ -49,6 +49,7 @@ ONE_WORD = {
     "小块": "图块", "...": "……", "声音表": "配音表", "角色表": "配音表", "绘画": "作画", "画图": "作画", "附加功能": "附加组件", "放大器": "放大模型", "栏位": "输入框",
 }  # fmt: skip
 """Each Chinese word that once was used stands beside the one that is used everywhere now. docs/words.md has more of them."""
+HALF_ELLIPSIS = re.compile("(?<!…)…(?!…)")
 
 
 CHINESE = templates("zh")
@@ -104,6 +105,8 @@ def faults(chinese: str, name: bool) -> Iterator[str]:
         yield "a space is missing or too many between Chinese and Latin"
     if "|" in "".join(form or "" for _, _, form, _ in string.Formatter().parse(chinese)):
         yield "a plural, which Chinese has not"
+    if HALF_ELLIPSIS.search(chinese):
+        yield "half an ellipsis"
     yield from (f"{old}, not {new}" for old, new in ONE_WORD.items() if old in chinese)
 
 
