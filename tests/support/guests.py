@@ -36,6 +36,9 @@ AT_HOME = find_home_address() or "127.0.0.2"
 CONFIGS: dict[httpx.Client, Any] = {}
 """A page asks for it once."""
 
+OPEN: list[Idle] = []
+"""Engines of the desks that are open now, one within another."""
+
 
 @contextmanager
 def desk_at(folder: Path) -> Iterator[Desk]:
@@ -43,11 +46,14 @@ def desk_at(folder: Path) -> Iterator[Desk]:
     os.environ["GRADIO_TEMP_DIR"] = str(place.scratch / "uploads")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     gc.collect()
-    gc.freeze()  # The collection at the end walks over what came since, not over all that earlier tests left: half of a short test's time.
+    if not OPEN:  # The collection at the end walks over what came since, not over all that earlier tests left: half of a short test's time.
+        gc.freeze()
     idle = Idle(place)
+    OPEN.append(idle)
     try:
         yield Desk(idle, Settings(place.settings))
     finally:
+        OPEN.remove(idle)
         idle.close()
         gc.collect()  # What Gradio left open says so now, where it is expected, and not in somebody else's test.
 
