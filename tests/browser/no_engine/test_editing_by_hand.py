@@ -78,6 +78,7 @@ def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk
         page.keyboard.press("Control+Enter")
     expect(page.locator(SCRIPT)).to_have_value(TEXT.replace("cold", "mild"))
     speak_next(desk)
+    expect(page.get_by_role("button", name="Edit part 2")).to_be_focused()
     takes = rows(page).nth(1).locator("details.h-takes")
     takes.locator("summary").focus()
     page.keyboard.press("Enter")
@@ -89,6 +90,14 @@ def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk
     expect(page.locator("#h-parts .h-editing [role=status]")).to_have_text("The take is used; the other one stays beside it.")
     speak_next(desk)
     expect(takes.locator("li")).to_contain_text("Two is mild.")
+    editing = page.locator("#h-parts .h-editing")
+    page.get_by_role("button", name="Edit part 2").focus()
+    page.keyboard.press("Control+z")
+    expect(page.locator(SCRIPT)).to_have_value(TEXT.replace("cold", "mild"))
+    expect(page.get_by_role("button", name="Edit part 2")).to_be_focused()
+    press(page, "Undo", editing)
+    expect(editing.get_by_role("button", name="Undo")).to_be_hidden()
+    expect(page.get_by_role("button", name="Edit part 1")).to_be_focused()
 
 
 @pytest.mark.slow

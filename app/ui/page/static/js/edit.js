@@ -18,7 +18,7 @@ const saysField = () => document.querySelector("#speak-says textarea, #speak-say
 const fields = () => ({ text: box()?.value ?? "", cast: castField()?.value ?? "", says: saysField()?.value ?? "" });
 const undone = /** @type {{ text: string, cast: string, says: string }[]} */ ([]);
 const unsent = /** @type {Map<string, string>} */ (new Map()); // a line -> words typed into its form and not in the script yet
-let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", waits = false, again = () => {};
+let /** @type {DraftView | null} */ draft = null, open = "", said = "", focus = "", left = "", waits = false, again = () => {}; // left: the job whose lines are to go
 let /** @type {Promise<unknown>} */ turn = Promise.resolve(), going = 0, shown = /** @type {(done?: unknown) => void} */ (() => {});
 
 // How the field's script goes with the parts, as the check of the script says.
@@ -75,10 +75,23 @@ const deed = (name, row, { after = 0, ...asked }, words) => inTurn(async () => {
     undone.push(before);
     put(view.text);
   }
-  focus = `${view.part} ${asked.focus ?? ".h-edit"}`;
+  focusOn(`${view.part} ${asked.focus ?? ".h-edit"}`);
   tell(words);
   return true;
 });
+
+// What of which line is to have the focus, once it is there; not while the list still shows the job that goes.
+/** @param {string} place @param {string} [job] */
+export const focusOn = (place, job = "") => ([focus, left] = [place, job]);
+
+// Do what brings another job's lines: whoever is at a line is at the same place among those.
+/** @param {string} name */
+async function actOnList(name) {
+  const at = /** @type {any} */ (document.activeElement?.closest("#h-parts .h-part"))?.spoken.at, job = draft?.job;
+  const view = await act(name);
+  if (view && at !== undefined) focusOn(`${at} .h-edit`, job);
+  return view;
+}
 
 // Put a script with its cast and pronunciations into the fields.
 /** @param {{ text: string, cast?: string, says?: string }} view */
@@ -97,7 +110,7 @@ function put(words) {
 }
 
 async function speak() {
-  if (!(await inTurn(() => act("speak")))) return;
+  if (!(await inTurn(() => actOnList("speak")))) return;
   undone.length = 0;
   tell("");
   soon();
@@ -109,7 +122,7 @@ const undo = () => inTurn(async () => {
     replace(last);
     return tell(t("edit.undone", "Undone."));
   }
-  const view = await act("back");
+  const view = await actOnList("back");
   if (!view) return;
   keepReplaced("speak-text", view.text);
   replace(view);
@@ -148,7 +161,7 @@ export const drawEditing = (element, speech) => {
   if (bar.contains(held) && !held?.checkVisibility()) {
     const next = [undoes, apply, theirs].find((each) => each.checkVisibility());
     if (next) next.focus({ preventScroll: true });
-    else focus = "0 .h-edit";
+    else focusOn("0 .h-edit");
   }
   if (bar.dataset.wired) return;
   bar.dataset.wired = "true";
@@ -185,12 +198,17 @@ export const drawLine = (row, part, speech) => {
   if (!may || (open !== row.dataset.key && row.querySelector(".h-form"))) close(row);
   barEnds(row);
   drawTakes(row, part);
+}
+
+// Once the rows are drawn: the focus goes where it is aimed, unless somebody works elsewhere by then.
+/** @param {HTMLElement} element @param {string} job */
+export const takeFocus = (element, job) => {
   const [at, where] = focus.split(/ (.*)/);
-  if (focus && may && !waits && Number(at) === part.at) {
-    const target = row.querySelector(where) ?? edit, held = document.activeElement; // whoever went on in the form stays there
-    if (held === document.body || held === box() || (row.contains(held) && !held?.closest(".h-form"))) target.focus({ preventScroll: true });
-    focus = "";
-  }
+  const row = focus && !waits && job !== left && [.../** @type {NodeListOf<any>} */ (element.querySelectorAll(".h-part"))].find(({ spoken }) => spoken.at === Number(at));
+  const target = row && (row.querySelector(where) ?? row.querySelector(".h-edit")), held = document.activeElement;
+  if (!target || target.hidden) return;
+  if (held === document.body || held === box() || (row.contains(held) && !held?.closest(".h-form"))) target.focus({ preventScroll: true }); // whoever went on in the form stays there
+  focus = "";
 };
 
 // The first line goes no further up, and the last no further down.

@@ -3,7 +3,7 @@ import { makeAlong } from "./along.js";
 import { lookAtVoices, onVoices } from "./book.js";
 import { drawCast } from "./cast.js";
 import { checked, drawProblems } from "./check.js";
-import { arrange, compared, drawEditing, drawLine, editFrame } from "./edit.js";
+import { arrange, compared, drawEditing, drawLine, editFrame, focusOn, takeFocus } from "./edit.js";
 import { el, list, makeButton, onPage, text } from "./elements.js";
 import { area, call, live, post, soon } from "./hearth.js";
 import { drawJob, jobCard, jobFrame, jobSaid, stopped } from "./job.js";
@@ -204,14 +204,7 @@ function drawHeard() {
 // What a part's length lets doubt, said in words: a colour alone is not seen by everybody.
 const DOUBTS = { long: () => t("part.long", "much too long"), short: () => t("part.short", "much too short") };
 
-// Parts. Redo's button goes while its part is spoken anew, and takes the focus again if nothing else has it by then.
-let /** @type {{ job: string, index: number } | null} */ redone = null;
-/** @param {HTMLElement} rows @param {SpeechView} speech */
-function refocus(rows, { job, end }) {
-  if (!redone || !end || redone.job === job) return;
-  if (document.activeElement === document.body) rows.querySelector(`[data-key="${job}-${redone.index}"] .h-again`)?.focus({ preventScroll: true });
-  redone = null;
-}
+// Parts.
 area("#h-parts", (element, { speech }) => {
   // Remarks and failures stand above the rows: a long script has hundreds.
   jobCard(element, speech, `${jobFrame}<p class="h-soft h-whole-book" hidden></p>${jobSaid}<p class="h-soft h-empty"></p><p class="h-chips h-all" hidden><button type="button"></button></p>${editFrame}${listenFrame}<ol class="h-list"></ol><details hidden><summary></summary><ol class="h-list"></ol></details>`);
@@ -239,7 +232,7 @@ area("#h-parts", (element, { speech }) => {
   drawRows(folded, left, speech);
   folded.parentElement.hidden = !left.length;
   text(folded.previousElementSibling, t("parts.left", "{n} {n:part|parts} not spoken", { n: left.length }));
-  refocus(rows, speech);
+  takeFocus(element, speech.job);
   drawListening(element, speech);
   drawAll();
 });
@@ -264,7 +257,7 @@ function drawRows(rows, parts, speech) {
     row.querySelector(".h-live").addEventListener("click", () => listen(row));
     row.querySelector(".h-again").addEventListener("click", () => {
       call("speak.redo", { part: `${job} ${part.index}` });
-      redone = { job, index: part.index };
+      focusOn(`${row.spoken.at} .h-again`, job); // it goes while its part is spoken anew
       soon();
     });
     return row;
