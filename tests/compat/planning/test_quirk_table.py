@@ -102,12 +102,12 @@ CURES = {
     "mps-large-product": ("app/compat/planning/memory_formulas.py", "SCORES_AT_MOST: Final = GIB"),
     "mps-scalar-view": ("app/engine/pictures/run/steps.py", "_Sigmas"),
     "rng-device": ("app/engine/pictures/run/painter.py", 'Generator("cpu")'),
-    "conv-65536": ("app/engine/speech/families/dia/codec.py", "127"),
+    "conv-65536": ("app/engine/speech/families/dia/codec.py", "MOST_FRAMES = 127"),
     "uv-backend": ("app/launcher/torch_build.py", "cu126"),
     "windows-spill": ("app/engine/session/card_spill.py", "set_per_process_memory_fraction"),
-    "sdpa-dtype": ("app/compat/attention/dispatch.py", "dtype"),
+    "sdpa-dtype": ("app/compat/attention/dispatch.py", "query.to(dtype), key.to(dtype), value.to(dtype)"),
     "sdpa-mask-dtype": ("app/compat/attention/dispatch.py", "align_mask("),
-    "sdpa-heads": ("app/compat/attention/dispatch.py", "groups"),
+    "sdpa-heads": ("app/compat/attention/dispatch.py", "self.choose_gqa(call.groups"),
     "fused-qkv-stride": ("app/compat/attention/dispatch.py", "layout("),
 }
 """These rows have no effect on a plan. Each names the file that holds its cure, and what that must say, so that no row is left behind when

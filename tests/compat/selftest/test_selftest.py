@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import os
 import signal
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from types import ModuleType
+from typing import Any
 
 import psutil
 import pytest
@@ -23,7 +26,7 @@ from app.compat.machine.verdicts import Subject, Verdict
 from app.compat.planning.decide import decide
 from app.compat.planning.quirk_table import QUIRKS
 from app.compat.planning.types import Need, Plan
-from app.compat.selftest import probes, run
+from app.compat.selftest import operations, probes, run
 from app.compat.selftest.failures import NOT_SIMULATED
 from app.compat.selftest.probes import TOLERANCE
 from app.compat.selftest.simulate import biting
@@ -177,6 +180,71 @@ def test_a_driver_that_gives_more_memory_than_the_card_has_is_found(spills: bool
     row = next(row for row in QUIRKS if row.id == "windows-spill")
     (answer,) = (run.answer_one(each, machine("gtx-1060"), nullcontext) for each in probes.rows((row,)))
     assert answer is not None and answer.passed is not spills
+
+
+def ask_row(row: str) -> Verdict:
+    """Ask a processor about one row, whose defect it is not known to have."""
+    probe, *_ = probes.rows(tuple(each for each in QUIRKS if each.id == row))
+    answer = run.answer_one(probe, machine("cpu"), nullcontext)
+    assert answer is not None
+    return answer
+
+
+STEPS = [(F, each) for each in ("conv2d", "group_norm", "silu", "interpolate", "layer_norm", "gelu", "linear")] + [(torch, "softmax")]
+
+
+@pytest.mark.parametrize("row", ["mps-graph-26", "mps-graph-27"])
+@pytest.mark.parametrize(("library", "step"), STEPS, ids=lambda each: each if isinstance(each, str) else "")
+def test_a_system_with_one_wrong_layer_is_found(row: str, library: ModuleType, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It exchanges numbers, which a norm after it does not hide as it would a factor."""
+    assert ask_row(row).passed
+    right = getattr(library, step)
+    monkeypatch.setattr(library, step, lambda *given, **named: right(*given, **named).roll(1, -1))
+    assert not ask_row(row).passed
+
+
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_a_linear_layer_that_is_wrong_now_and_then_is_found(wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask_row("mps-m5-linear").passed
+    calls, right = [0], F.linear
+
+    def multiply(*given: torch.Tensor) -> torch.Tensor:
+        calls[0] += 1
+        return right(*given) * (1.1 if calls[0] == wrong else 1)
+
+    monkeypatch.setattr(F, "linear", multiply)
+    assert not ask_row("mps-m5-linear").passed
+
+
+def test_a_device_that_two_threads_disturb_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sum of four hundred is wrong, in either thread, and only while both compute."""
+    assert ask_row("mps-threads").passed
+    right, both = torch.arange, threading.Barrier(2, timeout=30)
+    seen = set[str]()
+
+    def count(*given: int, **named: Any) -> torch.Tensor:
+        name = threading.current_thread().name
+        if name in seen:
+            return right(*given, **named)
+        seen.add(name)
+        return right(*given, **named) + both.wait()
+
+    monkeypatch.setattr(torch, "arange", count)
+    assert not ask_row("mps-threads").passed and len(seen) == 2
+
+
+@pytest.mark.parametrize(("kept", "passed"), [(1, True), (64, False)])
+def test_a_device_that_keeps_what_attention_took_is_found(kept: int, passed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of the first calls alone are an allocator's; those of every call a leak."""
+    held, right = list[int](), F.scaled_dot_product_attention
+
+    def attend(query: torch.Tensor, *given: torch.Tensor) -> torch.Tensor:
+        held.append(3 * 4 * 512 * 512 * 4)
+        return right(query, *given)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", attend)
+    monkeypatch.setattr(operations, "held_bytes", lambda _: sum(held[: 1 + kept]))
+    assert ask_row("mps-leak").passed is passed
 
 
 def hanging(hardware: Hardware) -> tuple[probes.Probe, ...]:
