@@ -26,12 +26,14 @@ LETTERS: Final = [chr(code) for code in range(33, 127)]
 
 
 def write_voice(folder: Path, dtype: torch.dtype, layers: int | None = None) -> Path:
-    """Write Dia 1.6B, with so many decoder layers, and its codec, which is small and whole."""
+    """Write Dia 1.6B, with so many decoder layers, and its codec, which is small and whole; it never ends by itself."""
     config: Any = transformers.DiaConfig()
     if layers is not None:
         config.decoder_config.num_hidden_layers = layers
         config.encoder_config.num_hidden_layers = min(layers, config.encoder_config.num_hidden_layers)
-    _make(transformers.DiaForConditionalGeneration, dtype, config).save_pretrained(folder)
+    model = _make(transformers.DiaForConditionalGeneration, dtype, config)
+    model.logits_dense.weight[config.decoder_config.eos_token_id] = 0  # others are likelier, and the end is made of the likeliest alone
+    model.save_pretrained(folder)
     transformers.DiaTokenizer().save_pretrained(folder)
     codec = transformers.DacConfig(sampling_rate=44100)
     _make(transformers.DacModel, torch.float32, codec).save_pretrained(folder / "codec")

@@ -1,4 +1,5 @@
-"""hearth bench speech: a row of Dia 1.6B's shape at several lengths, Hearth in turn with plain generate(); the same rows; the first sound."""
+"""hearth bench speech: a row of Dia 1.6B's shape at several lengths, Hearth in turn with plain generate(); the same rows; the first sound; or its
+codec in the loop and beside it."""
 
 from __future__ import annotations
 
@@ -38,6 +39,8 @@ GROWTH_MIB: Final = 16
 SAME_ROWS: Final = 40
 SAME_LAYERS: Final = 2
 """A model made for that question has so many, where the one that is measured computes in another dtype."""
+BESIDE_MOST: Final = 1.0
+"""A second of sound with the codec beside the loop may take no larger share of its time in the loop."""
 PLAIN: Final = "plain generate()"
 AGAIN: Final = "plain generate() again"
 ROWS: Final = Table(
@@ -45,6 +48,14 @@ ROWS: Final = Table(
     (
         Column("seconds", "ms a row", ".1f", 1e3, compared=True), Column("beside_plain", "/plain", compared=True),
         Column("least_s", "least ms", ".1f", 1e3), Column("cpu_s", "cpu ms", ".1f", 1e3), Column("cpu_beside_plain", "/plain"),
+    ), width=52,
+)  # fmt: skip
+IN_LOOP, BESIDE_LOOP = "codec in the loop", "codec beside the loop"
+CODEC: Final = Table(
+    "codec", "a second of sound, codec of its real size", ("weights", "way"),
+    (
+        Column("seconds", "seconds", compared=True), Column("beside_loop", "/in loop", compared=True), Column("cpu_s", "cpu s"),
+        Column("frames", "frames", ".0f"), Column("layers", "layers", ".0f"),
     ), width=52,
 )  # fmt: skip
 FIRST_SOUND: Final = Table(
@@ -70,6 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", type=count, metavar="N", help="so many layers only, for a quick trial; by default Dia's 18")
     parser.add_argument("--rounds", type=count, default=4, metavar="N", help="turns of each way (default: 4)")
     parser.add_argument("--each", type=count, default=5, metavar="N", help="rows timed in each turn (default: 5)")
+    parser.add_argument(
+        "--codec",
+        type=count,
+        metavar="SECONDS",
+        help="measure only a part of so many seconds, with the codec in the loop and beside it; on a processor with one thread for each",
+    )
     parser.add_argument("--rows-only", action="store_true", help="without the memory of attention and the starter voice's first sound")
 
 
@@ -92,6 +109,9 @@ def measure(args: argparse.Namespace) -> Iterator[Found]:
         folder = write_voice(Path(scratch) / "voice", getattr(torch, stored), args.layers)
         plans = {kind: plan_voice(str(folder), args.dtype, kind) for kind in ("none", *args.quantised)}
         voices = {kind: loader.load(folder, plan) for kind, plan in plans.items()}
+        if args.codec:
+            yield from measure_codec(voices, plans, Path(scratch), args.codec, args.rounds)
+            return
         plain = load_plain(folder, plans["none"]) if is_plain(plans["none"]) else None
         yield from measure_rows(voices, plans, plain, behind, args.rounds, args.each)
         del plain
@@ -206,6 +226,44 @@ def measure_same_rows(dia: Dia, plan: Plan) -> Bound:
     layers = dia.model.config.decoder_config.num_hidden_layers
     same = count_same_rows(dia.model, dia.device, plan, SAME_ROWS)
     return Bound(f"rows equal to generate()'s from the first, greedy, float32, {layers} layers, of {SAME_ROWS}", same, least=SAME_ROWS)
+
+
+def measure_codec(voices: Mapping[str, Speaker], plans: Mapping[str, Plan], scratch: Path, seconds: int, rounds: int) -> Iterator[Found]:
+    """Time a part with its sound made in the loop, and in the thread that the engine opens beside it."""
+    import torch
+
+    from app.engine.speech.run.sounding import open_beside
+    from bench.speech_codec import HeardPart
+    from bench.voice_parts import threads
+
+    for kind, voice in voices.items():
+        dia, weights = cast("Dia", voice.voice), find_voice(plans[kind]).compute if kind == "none" else kind
+        count = 1 if dia.device == "cpu" else torch.get_num_threads()
+        with threads(count), open_beside(dia.device, dia.codec.device) as beside:
+            if beside is None:
+                yield Remark(f"{weights}: the codec computes where the voice does, with no core to spare, so it stays in the loop.")
+                continue
+            ways = {
+                IN_LOOP: HeardPart(dia, plans[kind], scratch, seconds),
+                BESIDE_LOOP: HeardPart(dia, plans[kind], scratch, seconds, beside),
+            }
+            took = time_in_turn({name: way.time_parts for name, way in ways.items()}, rounds, 1)
+        middle = {name: median(each.seconds for each in times) for name, times in took.items()}
+        for name, way in ways.items():
+            yield Measured(
+                CODEC,
+                {
+                    "weights": f"Hearth, {weights}",
+                    "way": name,
+                    "seconds": middle[name],
+                    "beside_loop": middle[name] / middle[IN_LOOP],
+                    "cpu_s": median(each.cpu_s for each in took[name]),
+                    "frames": way.frames,
+                    "layers": dia.model.config.decoder_config.num_hidden_layers,
+                },
+            )
+        share = middle[BESIDE_LOOP] / middle[IN_LOOP]
+        yield Bound(f"Hearth, {weights}: a second of sound with the codec beside the loop, as a share of in it", share, most=BESIDE_MOST)
 
 
 def measure_memory(plan: Plan, dtype: Dtype, behind: list[int]) -> Iterator[Found]:

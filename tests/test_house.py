@@ -24,7 +24,14 @@ NAMES = [path.relative_to(TOP).as_posix() for path in FILES]
     for each in tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     if "torch" in each.get("protected_modules", ())
 )
-COMPUTE = (*({*_TORCH["allowed_importers"]} - {"bench"}), "bench.cases", "bench.full_size", "bench.speech_rows", "bench.voice_parts")
+COMPUTE = (
+    *({*_TORCH["allowed_importers"]} - {"bench"}),
+    "bench.cases",
+    "bench.full_size",
+    "bench.speech_codec",
+    "bench.speech_rows",
+    "bench.voice_parts",
+)
 """Importing these modules may bring torch: those where the contract lets it be named; of the benches, these alone."""
 EXTRA = "app.machines.cluster"
 """It imports dask, of the extra machines; only the machines process imports it."""

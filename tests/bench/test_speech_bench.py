@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from app.__main__ import main
-from bench.speech import PLAIN, check_rows
+from app.engine.speech.families.dia.codec import Codec
+from app.engine.speech.run import sounding
+from app.engine.speech.sound.sound import Samples
+from bench.speech import BESIDE_LOOP, IN_LOOP, PLAIN, check_rows
+from bench.speech_codec import FIRST_FRAMES
+from tests.support.other_functions import set_in
 
 pytestmark = pytest.mark.long
 
@@ -96,3 +104,40 @@ def test_memory_is_flat_and_the_first_sound_is_timed(capsys: pytest.CaptureFixtu
     stages = [row["stage"] for row in values["tables"]["first sound"]]
     assert stages == [f"{stage}, from the request on" for stage in ("first step", "first sound", "done")]
     assert all(each["kept"] for each in values["bounds"] if each["name"].startswith("MiB"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_codec_in_the_loop_and_beside_it(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way makes all of the same sound, after a short part that warms up; the engine's thread makes it beside the loop, but for each first piece."""
+    decode, made = Codec.decode, list[tuple[str, Samples]]()
+
+    def note(codec: Codec, *given: Any) -> Samples:
+        made.append((threading.current_thread().name.split("_")[0], decode(codec, *given)))
+        return made[-1][1]
+
+    monkeypatch.setattr(Codec, "decode", note)
+    set_in(monkeypatch, sounding, "os", cpu_count=lambda: 2)
+    given = ["bench", "speech", "--layers", "1", "--codec", "1", "--rounds", "1", "--home", str(tmp_path), "--json"]
+    assert main(given) == 0
+    values = json.loads(capsys.readouterr().out)
+    within, beside = values["tables"]["codec"]
+    assert list(values["tables"]) == ["codec"] and (within["way"], beside["way"]) == (IN_LOOP, BESIDE_LOOP)
+    assert (within["frames"], within["layers"], within["beside_loop"]) == (86, 1, 1.0)
+    assert 0 < beside["beside_loop"] == beside["seconds"] / within["seconds"] == values["bounds"][0]["value"]
+    names, pieces = [name for name, _ in made], [piece for _, piece in made]
+    assert names == ["MainThread"] * 5 + ["sounding"]
+    half = len(made) // 2
+    assert [len(pieces[0]), sum(map(len, pieces[1:half]))] == [FIRST_FRAMES * 512, 86 * 512]
+    assert all(map(np.array_equal, pieces[:half], pieces[half:])) and not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_with_one_core_there_is_nothing_beside_the_loop(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_in(monkeypatch, sounding, "os", cpu_count=lambda: 1)
+    assert main(["bench", "speech", "--layers", "1", "--codec", "1", "--home", str(tmp_path), "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert not values["tables"] and "no core to spare" in values["remarks"][0]
