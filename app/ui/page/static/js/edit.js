@@ -198,7 +198,7 @@ export const drawLine = (row, part, speech) => {
   if (!may || (open !== row.dataset.key && row.querySelector(".h-form"))) close(row);
   barEnds(row);
   drawTakes(row, part);
-}
+};
 
 // Once the rows are drawn: the focus goes where it is aimed, unless somebody works elsewhere by then.
 /** @param {HTMLElement} element @param {string} job */
