@@ -85,10 +85,10 @@ const deed = (name, row, { after = 0, ...asked }, words) => inTurn(async () => {
 export const focusOn = (place, job = "") => ([focus, left] = [place, job]);
 
 // Do what brings another job's lines: whoever is at a line is at the same place among those.
-/** @param {string} name */
-async function actOnList(name) {
+/** @template T @param {() => Promise<T>} run @returns {Promise<T>} */
+async function keepLine(run) {
   const at = /** @type {any} */ (document.activeElement?.closest("#h-parts .h-part"))?.spoken.at, job = draft?.job;
-  const view = await act(name);
+  const view = await run();
   if (view && at !== undefined) focusOn(`${at} .h-edit`, job);
   return view;
 }
@@ -110,7 +110,7 @@ function put(words) {
 }
 
 async function speak() {
-  if (!(await inTurn(() => actOnList("speak")))) return;
+  if (!(await inTurn(() => keepLine(() => act("speak"))))) return;
   undone.length = 0;
   tell("");
   soon();
@@ -122,7 +122,7 @@ const undo = () => inTurn(async () => {
     replace(last);
     return tell(t("edit.undone", "Undone."));
   }
-  const view = await actOnList("back");
+  const view = await keepLine(() => act("back"));
   if (!view) return;
   keepReplaced("speak-text", view.text);
   replace(view);
