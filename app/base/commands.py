@@ -37,8 +37,8 @@ WORDS: Final = {
     "models": "list get remove where size found --home --json --pretend",
     "disk": "list twice move here back --home --json",
     "doctor": "--forget --home --json --model --pretend --selftest --why",
-    "bench": "attention machines paint queue speech start voices --against --batch --busy --codec --deviation --dtype --each --frames --helpers --home --jobs --json "
-    "--layers --measure --model --no-loading --no-memory --no-window --only --pictures --pretended --quantised --quick --quicker --rounds --rows "
+    "bench": "attention machines paint queue speech start voices --against --batch --busy --codec --deviation --dtype --each --frames --helpers --home --jobs "
+    "--json --layers --measure --model --no-loading --no-memory --no-window --only --pictures --pretended --quantised --quick --quicker --rounds --rows "
     "--rows-only --seconds --singles --size --steps --tasks --threads --times-only",
     "lend": "--fetch-models --home --pretend",
     "machines": "list add remove use --ca --cert --home --key",
