@@ -93,8 +93,18 @@ def test_a_line_is_edited_by_keyboard_and_each_take_stays(page: Page, desk: Desk
     editing = page.locator("#h-parts .h-editing")
     page.get_by_role("button", name="Edit part 2").focus()
     page.keyboard.press("Control+z")
-    expect(page.locator(SCRIPT)).to_have_value(TEXT.replace("cold", "mild"))
+    expect(rows(page).nth(1).locator(".h-sounding > p")).to_contain_text("Two is mild.")
     expect(page.get_by_role("button", name="Edit part 2")).to_be_focused()
+    page.keyboard.press("Enter")
+    words.fill("Two is hot.")
+    with page.expect_response("**/hearth/edit/speak"):
+        page.keyboard.press("Control+Enter")
+    page.locator(SCRIPT).focus()
+    speak_next(desk)
+    expect(takes.locator("li", has_text="Two is mild.")).to_have_count(1)  # of the new list, which can be edited
+    expect(page.locator(SCRIPT)).to_be_focused()  # whoever types there meanwhile goes on
+    press(page, "Undo", editing)
+    expect(page.locator(SCRIPT)).to_have_value(TEXT.replace("cold", "mild"))
     press(page, "Undo", editing)
     expect(editing.get_by_role("button", name="Undo")).to_be_hidden()
     expect(page.get_by_role("button", name="Edit part 1")).to_be_focused()

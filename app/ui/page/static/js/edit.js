@@ -207,7 +207,7 @@ export const takeFocus = (element, job) => {
   const row = focus && !waits && job !== left && [.../** @type {NodeListOf<any>} */ (element.querySelectorAll(".h-part"))].find(({ spoken }) => spoken.at === Number(at));
   const target = row && (row.querySelector(where) ?? row.querySelector(".h-edit")), held = document.activeElement;
   if (!target || target.hidden) return;
-  if (held === document.body || held === box() || (row.contains(held) && !held?.closest(".h-form"))) target.focus({ preventScroll: true }); // whoever went on in the form stays there
+  if (held === document.body || (!left && held === box()) || (row.contains(held) && !held?.closest(".h-form"))) target.focus({ preventScroll: true }); // whoever went on in the form stays there, or in the script while it was spoken
   focus = "";
 };
 
